@@ -1,0 +1,1 @@
+"""Benchmarks: each prints what it measured in that run, beside its peer in the same run."""

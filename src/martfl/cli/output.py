@@ -1,0 +1,51 @@
+"""How commands print results: one JSON document for scripts, rich tables for people."""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+
+console = Console()
+
+
+def to_plain(value: Any) -> Any:
+    """Turn dataclasses, numpy values and bytes into what `json` can write."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (bytes, bytearray)):
+        return "0x" + bytes(value).hex()
+    if isinstance(value, (set, frozenset, tuple)):
+        return list(value)
+    raise TypeError(f"cannot write {type(value).__name__} as JSON")
+
+
+def emit(result: Any, *, as_json: bool, render: Callable[[], Iterable[Any]]) -> None:
+    """Print `result` as JSON, or what `render` gives as rich renderables."""
+    if as_json:
+        json.dump(result, sys.stdout, default=to_plain, indent=2)
+        sys.stdout.write("\n")
+        return
+    for part in render():
+        console.print(part)
+
+
+def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Table:
+    """A plain table: the first column left-aligned, the rest right-aligned."""
+    grid = Table(title=title, title_justify="left")
+    for position, column in enumerate(columns):
+        grid.add_column(column, justify="left" if position == 0 else "right")
+    for row in rows:
+        grid.add_row(*(str(cell) for cell in row))
+    return grid

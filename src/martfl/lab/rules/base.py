@@ -1,0 +1,62 @@
+"""What every aggregation rule is given in a round, and what it must answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from torch import Tensor
+
+
+class Judge(Protocol):
+    """What a buyer can compute with its root data; never with test data."""
+
+    @property
+    def labels(self) -> Tensor: ...  # [r] int64
+
+    @property
+    def num_classes(self) -> int: ...
+
+    def predict(self, models: Tensor) -> Tensor: ...  # [k, m] flat parameter vectors -> [k, r] predicted classes
+
+    def logits(self, models: Tensor) -> Tensor: ...  # [k, m] -> [k, r, classes]
+
+
+@dataclass(frozen=True)
+class RoundView:
+    """One round as the aggregator sees it."""
+
+    index: int
+    model: Tensor  # [m] global parameters before the round
+    updates: Tensor  # [n, m] the providers' updates
+    own_update: Tensor  # [m] the acquirer's own update from its root data
+    sizes: Tensor  # [n] rows per provider
+    honest: Tensor  # [n] bool; only the oracle may read it
+    judge: Judge
+    rng: np.random.Generator  # derived from (seed, round, rule)
+    test_judge: Judge | None = None  # a judge over TEST data: given only to explain the published tables
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the rule did with the round."""
+
+    update: Tensor  # [m] what is added to the global model
+    weights: np.ndarray  # [n] share of each provider in the aggregate (sum 1, or all 0)
+    bought: np.ndarray  # [n] bool: plaintexts acquired; DAC is its mean
+    baseline: Tensor | None = None  # [m] the baseline update this round (for baseline correctness)
+    baselines: int = 0  # encrypted baselines sent this round (cost)
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A named rule: ``init`` makes its (picklable) state, ``step`` turns a round into a decision."""
+
+    name: str
+    paper: str
+    server_driven: bool  # needs an acquirer with root data: then one participant fewer is a provider
+    init: Callable[[], Any]
+    step: Callable[[Any, RoundView], tuple[Any, Decision]]

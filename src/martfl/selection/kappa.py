@@ -1,0 +1,49 @@
+"""Cohen's kappa on the root data, and the choice of the next baseline by it (paper, BaselineAdjustment)."""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from martfl.errors import InputError
+
+
+def cohen_kappa(predicted: ArrayLike, truth: ArrayLike) -> float:
+    """Agreement beyond chance, κ = (p_o − p_e) / (1 − p_e); 0 where chance alone explains everything (p_e = 1)."""
+    predicted, truth = _labels(predicted, truth)
+    classes, codes = np.unique(np.concatenate([predicted, truth]), return_inverse=True)
+    shares = np.stack([np.bincount(part, minlength=classes.size) for part in np.split(codes, 2)]) / truth.size
+    observed = float(np.mean(predicted == truth))
+    chance = float(np.sum(shares[0] * shares[1]))
+    return 0.0 if chance >= 1.0 else (observed - chance) / (1.0 - chance)
+
+
+def kappa_deviation(predicted: ArrayLike, truth: ArrayLike) -> float:
+    """The standard error of kappa on this many rows, √(p_o(1 − p_o) / (r(1 − p_e)²)) (Cohen 1960)."""
+    predicted, truth = _labels(predicted, truth)
+    kappa, observed = cohen_kappa(predicted, truth), float(np.mean(predicted == truth))
+    # From κ = 1 − (1 − p_o)/(1 − p_e):  1 − p_e = (1 − p_o)/(1 − κ)
+    room = (1.0 - observed) / (1.0 - kappa) if kappa < 1.0 else 1.0
+    return float(np.sqrt(observed * (1.0 - observed) / truth.size) / room) if room > 0 else 0.0
+
+
+def choose_baseline(bought: Iterable[int], kappa_of: Callable[[int], float], *, adjust: bool = True) -> int | None:
+    """The bought provider of the highest kappa on the root data, the first of equals; it is the next epoch's baseline.
+
+    `None` stands for the acquirer itself (provider 0 of the paper): when nobody was bought, or with `adjust` (α) off.
+    """
+    best, highest = None, -np.inf
+    for provider in bought if adjust else ():
+        kappa = kappa_of(provider)
+        if np.isnan(kappa):
+            raise InputError(f"kappa of provider {provider} is not a number")
+        if kappa > highest:
+            best, highest = provider, kappa
+    return best
+
+
+def _labels(predicted: ArrayLike, truth: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    predicted, truth = np.asarray(predicted), np.asarray(truth)
+    if predicted.shape != truth.shape or truth.ndim != 1 or truth.size == 0:
+        raise InputError(f"kappa needs two equally long label vectors, got shapes {predicted.shape} and {truth.shape}")
+    return predicted, truth

@@ -1,0 +1,54 @@
+"""`select`: one door to every selection rule, with the checks that all of them need."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from martfl.errors import InputError
+from martfl.selection.algorithm1 import Algorithm1
+from martfl.selection.kmeans import Floats
+from martfl.selection.result import Selection
+
+RULES = {"martfl": Algorithm1}
+# A cosine may leave [−1, 1] by rounding and by the error of the encrypted computation, not by more.
+SCORE_TOLERANCE = 1e-4
+
+
+def select(
+    scores: ArrayLike,
+    *,
+    rule: str = "martfl",
+    baseline: int | None = None,
+    threshold: float = 0.05,
+    candidate_share: float = 0.1,
+    max_clusters: int = 4,
+    rng: np.random.Generator,
+) -> Selection:
+    """Choose whom to buy, and at which weight, from one score per provider.
+
+    `baseline` is the provider that the scores were taken against, if it was one of them: it gets weight 0.
+    """
+    if rule not in RULES:
+        raise InputError(f"unknown selection rule {rule!r}; known: {', '.join(RULES)}")
+    if not 0.0 <= threshold <= 2.0:
+        raise InputError(f"threshold must lie in [0, 2], the widest range of cosines, got {threshold}")
+    if not 0.0 <= candidate_share <= 1.0:
+        raise InputError(f"candidate_share must lie in [0, 1], got {candidate_share}")
+    if max_clusters < 1:
+        raise InputError(f"max_clusters must be at least 1, got {max_clusters}")
+    checked = check_scores(scores)
+    if baseline is not None and not 0 <= baseline < checked.size:
+        raise InputError(f"baseline must name one of {checked.size} providers, got {baseline}")
+    decide = RULES[rule](threshold=threshold, candidate_share=candidate_share, max_clusters=max_clusters)
+    return decide(checked, baseline, rng)
+
+
+def check_scores(scores: ArrayLike) -> Floats:
+    """Scores as a vector of cosines, or an error that names the first offender."""
+    values = np.asarray(scores, dtype=np.float64)
+    if values.ndim != 1 or values.size == 0:
+        raise InputError(f"scores must be a vector with at least one provider, got shape {values.shape}")
+    offenders = np.flatnonzero(~(np.abs(values) <= 1.0 + SCORE_TOLERANCE))  # catches NaN too
+    if offenders.size:
+        first = int(offenders[0])
+        raise InputError(f"a score is a cosine in [−1, 1], but provider {first} has {values[first]}")
+    return np.asarray(np.clip(values, -1.0, 1.0))

@@ -1,0 +1,132 @@
+"""A whole chain inside the program: for tests, for the demo, for a market on one machine.
+
+Blocks are made on demand, one per transaction, one second apart; time moves further only when it is told to. With a `path` the chain
+lives in one SQLite file and is found again after a restart. The same calls give the same block hashes, run after run.
+"""
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from eth.exceptions import OutOfGas
+from eth_account import Account
+from eth_account.signers.local import LocalAccount
+from eth_tester import EthereumTester
+from eth_tester.exceptions import TransactionFailed
+from eth_utils.address import to_canonical_address
+from eth_utils.crypto import keccak
+from eth_utils.exceptions import ValidationError
+from hexbytes import HexBytes
+from web3 import Web3
+from web3.providers.eth_tester import EthereumTesterProvider
+from web3.providers.eth_tester.defaults import API_ENDPOINTS
+from web3.types import RPCEndpoint, RPCResponse
+
+from martfl.chain.evm import CHAIN_ID, GAS_LIMIT, LocalBackend
+from martfl.chain.network import Chain, ChainError, Receipt, Step, receipt_of
+from martfl.chain.store import NodeStore
+from martfl.errors import InputError
+
+
+class EmbeddedChain(Chain):
+    """py-evm under Prague rules, in process."""
+
+    def __init__(self, path: Path | None = None, accounts: int = 10) -> None:
+        if accounts < 1:
+            raise InputError(f"an embedded chain needs at least 1 account, got {accounts}")
+        self.accounts = [local_account(index) for index in range(accounts)]
+        self._store = NodeStore(path)
+        try:
+            self._backend = LocalBackend(store=self._store, accounts=self.accounts)
+        except BaseException:
+            self._store.close()
+            raise
+        self._lock = threading.RLock()
+        self.chain_id = CHAIN_ID
+        self.web3 = Web3(LocalProvider(self._backend, self._lock))
+
+    def now(self) -> int:
+        return int(self._backend.head.timestamp)
+
+    def balance(self, address: str) -> int:
+        with self._lock:
+            return int(self._backend.get_balance(to_canonical_address(address)))
+
+    def travel(self, seconds: int) -> None:
+        """Let `seconds` pass."""
+        self.travel_to(self.now() + seconds)
+
+    def travel_to(self, timestamp: int) -> None:
+        """Close an empty block at `timestamp`; the next transaction runs one second after it."""
+        with self._lock:
+            if timestamp <= self.now():
+                raise InputError(f"time moves forward only: it is {self.now()}, got {timestamp}")
+            self._backend.time_travel(timestamp)
+
+    def snapshot(self) -> int:
+        """Remember the chain as it is now, for `revert`; snapshots are forgotten when the chain is closed."""
+        with self._lock:
+            return self._backend.take_snapshot()
+
+    def revert(self, snapshot: int) -> None:
+        """Go back to a snapshot, which stays valid; those taken after it do not."""
+        with self._lock:
+            self._backend.revert_to_snapshot(snapshot)
+
+    def close(self) -> None:
+        self._store.close()
+
+    def _send(self, step: Step, *, account: LocalAccount, key: str | None) -> Receipt:
+        with self._lock:
+            transaction = None if key is None else self._backend.keyed(key)
+            if transaction is None:
+                transaction = self._execute(self._sign(step, account), key)
+            return receipt_of(self.web3.eth.get_transaction_receipt(HexBytes(transaction)))
+
+    def _execute(self, raw: bytes, key: str | None) -> bytes:
+        try:
+            return self._backend.execute(raw, key=key)
+        except (ValidationError, OutOfGas) as error:
+            raise ChainError(f"the chain refused the transaction: {error}") from error
+
+    def _sign(self, step: Step, account: LocalAccount) -> bytes:
+        sender = to_canonical_address(account.address)
+        fee = int(self._backend.chain.header.base_fee_per_gas)
+        affordable = max(0, self.balance(account.address) - step.value) // fee
+        params: dict[str, Any] = {
+            **step.params(),
+            "gas": min(GAS_LIMIT, affordable),
+            "nonce": self._backend.get_nonce(sender),
+            "chainId": self.chain_id,
+            "maxFeePerGas": fee,
+            "maxPriorityFeePerGas": 0,
+        }
+        return bytes(account.sign_transaction(params).raw_transaction)
+
+
+class LocalProvider(EthereumTesterProvider):
+    """web3's way into the backend: one request at a time, and reverts reported the way that nodes report them."""
+
+    def __init__(self, backend: LocalBackend, lock: Any) -> None:
+        endpoints: dict[str, Any] = {**API_ENDPOINTS, "eth": {**API_ENDPOINTS["eth"], "chainId": lambda *_: CHAIN_ID}}
+        super().__init__(EthereumTester(backend), endpoints)
+        self._lock = lock
+
+    def make_request(self, method: RPCEndpoint, params: Any) -> RPCResponse:
+        with self._lock:
+            try:
+                return super().make_request(method, params)
+            except TransactionFailed as error:
+                return {"id": 1, "jsonrpc": "2.0", "error": {"code": 3, "message": str(error)}}
+
+
+def local_account(index: int) -> LocalAccount:
+    """The embedded chain's account number `index`. Its key is public knowledge: never send real coins to it."""
+    account: LocalAccount = Account.from_key(keccak(f"martfl embedded account {index}".encode()))
+    return account
+
+
+def local_accounts(indices: Sequence[int]) -> list[LocalAccount]:
+    """Several of the embedded chain's accounts."""
+    return [local_account(index) for index in indices]

@@ -1,0 +1,1 @@
+"""Settlement by sampling and Groth16, as in the paper (§5.1)."""

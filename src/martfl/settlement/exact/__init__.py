@@ -1,0 +1,52 @@
+"""Exact settlement: additively homomorphic vector commitments on BLS12-381; every parameter is verifiable."""
+
+from martfl.settlement.exact.aggregate import (
+    INITIAL_BLINDING,
+    aggregate,
+    check_model,
+    combine,
+    combine_blindings,
+    commit_initial,
+    verify_model,
+)
+from martfl.settlement.exact.commitment import (
+    CommitmentKey,
+    Opening,
+    batch_verify_openings,
+    check_opening,
+    commit,
+    commit_model,
+    find_bad_openings,
+    verify_opening,
+)
+from martfl.settlement.exact.generators import Generators, Progress
+from martfl.settlement.exact.layout import SlotLayout
+from martfl.settlement.exact.packing import ORDER
+from martfl.settlement.exact.point import Commitment
+from martfl.settlement.exact.scheme import BlindedModel, ExactScheme, make_scheme
+
+__all__ = [
+    "INITIAL_BLINDING",
+    "ORDER",
+    "BlindedModel",
+    "Commitment",
+    "CommitmentKey",
+    "ExactScheme",
+    "Generators",
+    "Opening",
+    "Progress",
+    "SlotLayout",
+    "aggregate",
+    "batch_verify_openings",
+    "check_model",
+    "check_opening",
+    "combine",
+    "combine_blindings",
+    "commit",
+    "commit_initial",
+    "commit_model",
+    "find_bad_openings",
+    "make_scheme",
+    "verify_model",
+    "verify_opening",
+]

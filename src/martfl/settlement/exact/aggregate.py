@@ -1,0 +1,76 @@
+"""The integer model and its running commitment, as the contract keeps it.
+
+    W^t   = W^{t−1}   + Σ k_i q_i              exactly, in integers at scale δ/2^16
+    ρ_W^t = ρ_W^{t−1} + Σ k_i ρ_i   mod r      revealed by the acquirer
+    C_W^t = C_W^{t−1} + Σ k_i C_i              computed by the contract (EIP-2537 G1MSM), reproduced by `combine`
+
+so C_W^t = C(W^t, ρ_W^t), which anybody who holds the model file can check. The first model's blinding is the public
+constant 1: it hides nothing, and keeps C_W^0 away from infinity even where the model is all zero.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from martfl.settlement.errors import OpeningError, SettlementError
+from martfl.settlement.exact.commitment import CommitmentKey, Opening, check_scalar, commit_model, scalar
+from martfl.settlement.exact.layout import SlotLayout
+from martfl.settlement.exact.packing import ORDER
+from martfl.settlement.exact.point import Commitment, multiexp
+from martfl.settlement.fixed_point import Integers
+from martfl.settlement.weights import check_weights
+
+INITIAL_BLINDING = 1
+
+
+def aggregate(
+    model: Integers, weights: Sequence[int], updates: Sequence[Integers], *, layout: SlotLayout
+) -> npt.NDArray[np.int64]:
+    """W + Σ k_i q_i; refused where an input or the result leaves its proven range."""
+    units = check_weights(weights, providers=len(updates))
+    total = layout.check_model(model).copy()  # (m,)
+    for weight, update in zip(units, updates, strict=True):
+        values = layout.check_update(update, parameters=total.size)
+        # |W| ≤ B and |Σ k q| ≤ A with B + A < 2^62: int64 cannot overflow before the check below.
+        total += weight * values.astype(np.int64)
+    return layout.check_model(total)
+
+
+def combine(previous: Commitment, weights: Sequence[int], commitments: Sequence[Commitment]) -> Commitment:
+    """C_W^t = C_W^{t−1} + Σ k_i C_i."""
+    units = check_weights(weights, providers=len(commitments))
+    points = [previous.to_point(), *(c.to_point() for c in commitments)]
+    return Commitment.from_point(multiexp(points, [scalar(1), *map(scalar, units)]))
+
+
+def combine_blindings(previous: int, weights: Sequence[int], openings: Sequence[Opening]) -> int:
+    """ρ_W^t = ρ_W^{t−1} + Σ k_i ρ_i mod r."""
+    units = check_weights(weights, providers=len(openings))
+    total = check_scalar(previous) + sum(k * o.blinding for k, o in zip(units, openings, strict=True))
+    return total % ORDER
+
+
+def commit_initial(model: Integers, key: CommitmentKey) -> Commitment:
+    """C_W^0 of a public first model within its own bound."""
+    return commit_model(key.layout.check_initial(model), INITIAL_BLINDING, key)
+
+
+def check_model(
+    model: Integers, blinding: int, commitment: Commitment, key: CommitmentKey, *, threads: int | None = None
+) -> None:
+    """Raise unless `commitment` is that of `model` at the revealed `blinding`, every value in range."""
+    expected = commit_model(model, blinding, key, threads=threads)
+    if expected != commitment:
+        raise OpeningError(f"the model commits to {expected}, the chain holds {commitment}")
+
+
+def verify_model(
+    model: Integers, blinding: int, commitment: Commitment, key: CommitmentKey, *, threads: int | None = None
+) -> bool:
+    """Whether the model file is the one that the chain's running commitment stands for."""
+    try:
+        check_model(model, blinding, commitment, key, threads=threads)
+    except SettlementError:
+        return False
+    return True

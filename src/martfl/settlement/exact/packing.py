@@ -1,0 +1,100 @@
+"""From integer vectors to the bytes of scalars: 32 bytes, little-endian, one scalar per s slots."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from martfl.settlement.exact.layout import SlotLayout, largest_magnitude
+from martfl.settlement.fixed_point import Integers
+
+ORDER = 0x73EDA753299D7D483339D80809A1D80553BDA402FFFE5BFEFFFFFFFF00000001
+_FLOAT_BITS = 53  # float64 adds and multiplies integers exactly below 2^53
+_CHUNK = 1 << 15  # scalars at a time: bounds memory
+
+
+def offset_of(values: Integers) -> int:
+    """The smallest power of two 2^e with v + 2^e ≥ 0 for every v: small offsets leave most bits of a slot zero."""
+    return 1 << largest_magnitude(values).bit_length()
+
+
+def pack_offset(values: Integers, layout: SlotLayout, offset: int) -> bytes:
+    """Scalars of v + offset in every slot, padding slots included; 0 ≤ v + offset < 2^w is the caller's to ensure."""
+    count = layout.points(values.size)
+    slots = np.full(count * layout.slots, offset, np.uint64)  # (M·s,)
+    slots[: values.size] = (values.astype(np.int64) + offset).view(np.uint64)
+    grid = slots.reshape(count, layout.slots)
+    limbs = np.zeros((count, 4), "<u8")
+    for slot in range(layout.slots):
+        limb, shift = divmod(layout.width * slot, 64)
+        limbs[:, limb] |= grid[:, slot] << np.uint64(shift)
+        if shift + layout.width > 64:
+            limbs[:, limb + 1] |= grid[:, slot] >> np.uint64(64 - shift)
+    return limbs.tobytes()
+
+
+def constant_scalar(value: int, layout: SlotLayout) -> int:
+    """The scalar with `value` in every slot."""
+    return sum(value << (layout.width * slot) for slot in range(layout.slots)) % ORDER
+
+
+def combine_packed(
+    updates: Sequence[Integers], challenges: Sequence[int], layout: SlotLayout, challenge_bits: int
+) -> list[bytes]:
+    """Scalars of Σ_i c_i·q_i, reduced mod r, for updates in range and challenges c_i of `challenge_bits` bits.
+
+    c_i = Σ_t c_{i,t} 2^(L·t), with L such that Σ_i c_{i,t} q_i is exact in float64: one small matrix product a chunk.
+    """
+    limb_bits = _FLOAT_BITS - layout.bits - len(updates).bit_length()
+    digits = -(-challenge_bits // limb_bits)
+    mask = (1 << limb_bits) - 1
+    table = np.array([[(c >> (limb_bits * t)) & mask for c in challenges] for t in range(digits)], np.float64)  # (T, n)
+    step = _CHUNK * layout.slots
+    scalars: list[bytes] = []
+    for start in range(0, updates[0].size, step):
+        block = np.stack([u[start : start + step] for u in updates]).astype(np.float64)  # (n, chunk)
+        sums = (table @ block).astype(np.int64)  # (T, chunk)
+        scalars += _reduce(_grid(sums, layout.slots), layout.width, limb_bits)
+    return scalars
+
+
+def _grid(sums: npt.NDArray[np.int64], slots: int) -> npt.NDArray[np.int64]:
+    digits, size = sums.shape
+    padded = np.zeros((digits, -(-size // slots) * slots), np.int64)
+    padded[:, :size] = sums
+    return padded.reshape(digits, -1, slots)  # (T, M, s)
+
+
+def _reduce(sums: npt.NDArray[np.int64], width: int, limb_bits: int) -> list[bytes]:
+    """Σ_{t,l} sums[t, :, l] · 2^(L·t + w·l) mod r, in 32-bit words with carries kept to the end."""
+    digits, count, slots = sums.shape
+    words = (limb_bits * (digits - 1) + width * (slots - 1) + 64) // 32 + 2
+    total = np.zeros((words, count), np.int64)
+    for t in range(digits):
+        for slot in range(slots):
+            word, shift = divmod(limb_bits * t + width * slot, 32)
+            _add(total, word, sums[t, :, slot], shift)
+    return _words_to_scalars(total)
+
+
+def _add(total: npt.NDArray[np.int64], word: int, values: npt.NDArray[np.int64], shift: int) -> None:
+    """total += values · 2^(32·word + shift), |values| < 2^53, shift < 32; halves keep every product below 2^63."""
+    low = (values & 0xFFFFFFFF).view(np.uint64) << np.uint64(shift)  # < 2^63
+    high = (values >> 32) << shift  # signed, |·| < 2^53
+    total[word] += (low & np.uint64(0xFFFFFFFF)).view(np.int64)
+    total[word + 1] += (low >> np.uint64(32)).view(np.int64) + (high & 0xFFFFFFFF)
+    total[word + 2] += high >> 32
+
+
+def _words_to_scalars(total: npt.NDArray[np.int64]) -> list[bytes]:
+    """Carry, then reduce each column mod r; the top word is signed, so the integer is read as two's complement."""
+    words, count = total.shape
+    for word in range(words - 1):
+        total[word + 1] += total[word] >> 32
+        total[word] &= 0xFFFFFFFF
+    raw = np.ascontiguousarray(total.T.astype(np.uint32).astype("<u4")).tobytes()
+    size = 4 * words
+    return [
+        (int.from_bytes(raw[at : at + size], "little", signed=True) % ORDER).to_bytes(32, "little")
+        for at in range(0, count * size, size)
+    ]

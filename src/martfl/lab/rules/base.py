@@ -51,6 +51,10 @@ class Decision:
     note: str = ""
 
 
+def any_number(providers: int) -> None:
+    """The check of a rule that works with any number of providers."""
+
+
 @dataclass(frozen=True)
 class Rule:
     """A named rule: ``init`` makes its (picklable) state, ``step`` turns a round into a decision."""
@@ -60,3 +64,4 @@ class Rule:
     server_driven: bool  # needs an acquirer with root data: then one participant fewer is a provider
     init: Callable[[], Any]
     step: Callable[[Any, RoundView], tuple[Any, Decision]]
+    check: Callable[[int], None] = any_number  # raises InputError for a number of providers it cannot serve

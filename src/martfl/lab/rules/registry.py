@@ -8,10 +8,28 @@ from typing import Any
 
 from martfl.errors import InputError
 from martfl.lab.rules.base import Rule
+from martfl.lab.rules.cffl import cffl
 from martfl.lab.rules.fedavg import fedavg
+from martfl.lab.rules.fltrust import fltrust
+from martfl.lab.rules.krum import krum, multi_krum
+from martfl.lab.rules.martfl import martfl
+from martfl.lab.rules.oracle import oracle
+from martfl.lab.rules.order_statistics import median, trimmed_mean
+from martfl.lab.rules.rffl import rffl
+from martfl.lab.rules.rlr import rlr
 
 RULES: dict[str, Callable[..., Rule]] = {
+    "martfl": martfl,
     "fedavg": fedavg,
+    "fltrust": fltrust,
+    "cffl": cffl,
+    "rffl": rffl,
+    "krum": krum,
+    "multi-krum": multi_krum,
+    "rlr": rlr,
+    "median": median,
+    "trimmed-mean": trimmed_mean,
+    "oracle": oracle,
 }
 
 

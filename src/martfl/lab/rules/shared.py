@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from torch import Tensor
 
+from martfl.errors import InputError
 from martfl.lab.rules.base import RoundView
+
+COLUMNS = 1 << 18  # columns handled at once: bounds the memory of float64 copies and sorts
+
+
+def nothing() -> None:
+    """The state of a rule that keeps none."""
 
 
 def to_numpy(values: Tensor) -> np.ndarray:
@@ -21,15 +30,67 @@ def shares(values: Tensor | np.ndarray) -> np.ndarray:
     return raw / total if total > 0 else np.zeros_like(raw)
 
 
-def mix(updates: Tensor, weights: np.ndarray) -> Tensor:
-    """Σ w_i · u_i over the rows with a non-zero weight: a rejected NaN must not spoil the sum."""
-    kept = np.flatnonzero(weights)
-    if kept.size == 0:
-        return torch.zeros_like(updates[0])
-    factors = torch.as_tensor(weights[kept], dtype=updates.dtype, device=updates.device)
-    return factors @ updates[torch.as_tensor(kept, device=updates.device)]  # [k] @ [k, m] -> [m]
+def mix(updates: Tensor, factors: np.ndarray) -> Tensor:
+    """Σ f_i · u_i over the rows with a non-zero factor: a rejected NaN must not spoil the sum."""
+    kept = np.flatnonzero(factors)
+    total = torch.zeros_like(updates[0])
+    for row in kept:  # row by row: no copy of the kept rows, and no reduced-precision matrix product
+        total.add_(updates[int(row)], alpha=float(factors[row]))
+    return total
 
 
 def everyone(view: RoundView) -> np.ndarray:
     """Every provider's plaintext is bought."""
     return np.ones(view.updates.shape[0], dtype=bool)
+
+
+def finite_rows(updates: Tensor) -> np.ndarray:
+    """[n] bool: rows without NaN or infinity."""
+    return np.asarray(torch.isfinite(updates).all(dim=1).cpu().numpy())
+
+
+def blocks(updates: Tensor) -> Iterator[Tensor]:
+    """The matrix in blocks of columns, [n, ≤ COLUMNS] each."""
+    yield from torch.split(updates, COLUMNS, dim=1)
+
+
+def gram(updates: Tensor) -> Tensor:
+    """U·Uᵀ accumulated in float64, without an n × n × m intermediate."""
+    n = updates.shape[0]
+    total = torch.zeros(n, n, dtype=torch.float64, device=updates.device)
+    for block in blocks(updates):
+        wide = block.double()
+        total += wide @ wide.T
+    return total
+
+
+def dots(updates: Tensor, reference: Tensor) -> np.ndarray:
+    """[n] u_i · v in float64."""
+    total = torch.zeros(updates.shape[0], dtype=torch.float64, device=updates.device)
+    for block, part in zip(blocks(updates), torch.split(reference, COLUMNS), strict=True):
+        total += block.double() @ part.double()
+    return to_numpy(total)
+
+
+def norms(updates: Tensor) -> np.ndarray:
+    """[n] Euclidean lengths in float64."""
+    return to_numpy(torch.linalg.vector_norm(updates, dim=1, dtype=torch.float64))
+
+
+def cosines(updates: Tensor, reference: Tensor) -> np.ndarray:
+    """[n] cos(u_i, v); an all-zero vector points nowhere and gets 0."""
+    lengths = norms(updates) * norms(reference[None])[0]
+    products = dots(updates, reference)
+    scores = np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
+    return np.asarray(np.clip(scores, -1.0, 1.0))
+
+
+def count_of(share: float, providers: int) -> int:
+    """⌊share · n⌋, safe against 0.3 · 10 = 2.999…"""
+    return int(share * providers + 1e-9)
+
+
+def check_share(name: str, value: float, *, below: float = 1.0) -> None:
+    """Refuse a share outside [0, below)."""
+    if not 0.0 <= value < below:
+        raise InputError(f"{name} must lie in [0, {below:g}), got {value}")

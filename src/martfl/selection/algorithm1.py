@@ -1,7 +1,8 @@
 """Outlier removal by hierarchical clustering: Algorithm 1 of *martFL* (Li, Liu, Li, Xu; ACM CCS 2023).
 
-The baseline provider's own score is 1 by construction and says nothing about the others, so it takes no part in the
-clustering. Everything else follows the algorithm to the letter.
+Two readings where the paper is silent. The baseline provider's own score is 1 by construction and says nothing about
+the others, so it takes no part in the clustering. Scores that all lie within T are gathered whatever the gap statistic
+finds among them: T says which differences mean nothing.
 """
 
 from dataclasses import dataclass
@@ -39,12 +40,12 @@ class Algorithm1:
         )
 
     def _cluster(self, scores: Floats, rng: np.random.Generator) -> tuple[Distribution, Clustering]:
+        if np.ptp(scores) <= self.threshold:
+            return Distribution.GATHERED, kmeans(scores, 1)
         clusters = gap_statistic(scores, max_clusters=self.max_clusters, rng=rng).clusters
-        if clusters > 1:
-            return Distribution.MULTIPLE, kmeans(scores, clusters)
-        if np.ptp(scores) > self.threshold:
+        if clusters == 1:
             return Distribution.SCATTERED, kmeans(scores, 2)
-        return Distribution.GATHERED, kmeans(scores, 1)
+        return Distribution.MULTIPLE, kmeans(scores, clusters)
 
     def _draw_candidates(self, roles: NDArray[np.object_], rng: np.random.Generator) -> None:
         """With nobody qualified and P1 under half, buy a share β of the rest for a look."""

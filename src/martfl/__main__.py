@@ -1,0 +1,5 @@
+"""`python -m martfl`."""
+
+from martfl.cli import main
+
+main()

@@ -1,0 +1,155 @@
+"""The bytes that travel: a versioned header, a body, a SHA-256 digest of both.
+
+    magic "mfsc" | version | kind | scheme | number of moduli | ring degree | two moduli | length m | key fingerprint
+    body
+    SHA-256 of everything before it
+
+Little-endian throughout. The digest finds damage, not forgery. SEAL sees nothing that was not checked here first.
+"""
+
+import hashlib
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import BinaryIO, TypeAlias
+
+from martfl.scoring.errors import MessageError
+
+Message: TypeAlias = bytes | bytearray | memoryview | BinaryIO | Iterable[bytes]
+
+MAGIC = b"mfsc"
+VERSION = 1
+DIGEST_BYTES = 32
+_LAYOUT = struct.Struct("<4sBBBBI2QQ32s")
+HEADER_BYTES = _LAYOUT.size
+
+
+class Kind(IntEnum):
+    """What a message is for."""
+
+    BASELINE = 1
+    REPLY = 2
+    SECRET = 3
+
+
+class Scheme(IntEnum):
+    """How a message is protected."""
+
+    PLAIN = 1
+    CKKS = 2
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a message says of itself; a reader checks every field."""
+
+    kind: Kind
+    scheme: Scheme
+    ring: int  # polynomial degree N; 0 in the clear
+    moduli: tuple[int, ...]  # primes of the coefficient modulus, data first; none in the clear
+    length: int  # parameters m; 0 where it has no meaning
+    fingerprint: bytes  # (32,) SHA-256 of the public key
+
+    def pack(self) -> bytes:
+        """The header as it travels."""
+        primes = (*self.moduli, 0, 0)[:2]
+        count = len(self.moduli)
+        fields = (VERSION, self.kind, self.scheme, count, self.ring, *primes, self.length, self.fingerprint)
+        return _LAYOUT.pack(MAGIC, *fields)
+
+
+def unpack_header(raw: bytes) -> Header:
+    """Read a header; refuse what this version cannot know."""
+    magic, version, kind, scheme, count, ring, first, second, length, fingerprint = _LAYOUT.unpack(raw)
+    if magic != MAGIC:
+        raise MessageError(f"a scoring message starts with {MAGIC!r}, got {magic!r}")
+    if version != VERSION:
+        raise MessageError(f"message version must be {VERSION}, got {version}")
+    if kind not in Kind.__members__.values() or scheme not in Scheme.__members__.values():
+        raise MessageError(f"message kind and scheme must be known ones, got {kind} and {scheme}")
+    if count > 2 or any((first, second)[count:]):
+        raise MessageError(f"a message names at most two moduli and no more than it counts, got {count}")
+    return Header(Kind(kind), Scheme(scheme), ring, (first, second)[:count], length, fingerprint)
+
+
+def require(header: Header, *, wanted: Header) -> None:
+    """Refuse a message whose header differs from the wanted one in any field, and name the field."""
+    for field in ("scheme", "kind", "ring", "moduli", "length", "fingerprint"):
+        got, want = getattr(header, field), getattr(wanted, field)
+        if got != want:
+            raise MessageError(f"message {field} must be {_show(want)}, got {_show(got)}")
+
+
+def _show(value: object) -> str:
+    if isinstance(value, IntEnum):
+        return value.name.lower()
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def sealed(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Pass the parts of a message through and append their digest."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+        yield part
+    yield digest.digest()
+
+
+class Reader:
+    """Takes a message apart in order, from bytes, a binary file or an iterable of bytes; holds one part at a time."""
+
+    def __init__(self, message: Message) -> None:
+        self._parts = _parts(message)
+        self._left = memoryview(b"")
+        self._digest = hashlib.sha256()
+
+    def header(self) -> Header:
+        """The header; first of all."""
+        return unpack_header(self.take(HEADER_BYTES))
+
+    def take(self, count: int) -> bytes:
+        """The next `count` bytes."""
+        raw = self._raw(count)
+        self._digest.update(raw)
+        return raw
+
+    def finish(self) -> None:
+        """Check the digest, and that nothing follows it."""
+        if self._raw(DIGEST_BYTES) != self._digest.digest():
+            raise MessageError("the message's digest must match its content; it was damaged on the way")
+        if len(self._left) or any(len(part) for part in self._parts):
+            raise MessageError("a message must end with its digest, got further bytes")
+
+    def _raw(self, count: int) -> bytes:
+        out = bytearray()
+        while len(out) < count:
+            if not len(self._left) and not self._refill():
+                raise MessageError(f"the message is truncated: {count - len(out)} bytes are missing here")
+            piece = self._left[: count - len(out)]
+            self._left = self._left[len(piece) :]
+            out += piece
+        return bytes(out)
+
+    def _refill(self) -> bool:
+        self._left = next((part for part in self._parts if len(part)), memoryview(b""))
+        return bool(len(self._left))
+
+
+def _parts(message: Message) -> Iterator[memoryview]:
+    if isinstance(message, (bytes, bytearray, memoryview)):
+        return iter([memoryview(message).cast("B")])
+    read = getattr(message, "read", None)
+    if callable(read):
+        return (_bytes(part) for part in iter(lambda: read(1 << 16), b""))
+    if isinstance(message, str) or not isinstance(message, Iterable):
+        raise MessageError(
+            f"a message must be bytes, a binary file or an iterable of bytes, got {type(message).__name__}"
+        )
+    return (_bytes(part) for part in message)
+
+
+def _bytes(part: object) -> memoryview:
+    if not isinstance(part, (bytes, bytearray, memoryview)):
+        raise MessageError(f"a message must come in bytes, got a {type(part).__name__}")
+    return memoryview(part).cast("B")

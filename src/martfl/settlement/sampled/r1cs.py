@@ -1,0 +1,133 @@
+"""Rank-1 constraint systems over BN254's scalar field: A·w ∘ B·w = C·w, w = (1, public inputs, private values).
+
+A circuit is written once, against `System`, and run twice: the `Compiler` records its constraints (expressions are
+linear combinations of wires, values are ignored), the `Solver` computes the wires' values (expressions are integers) and
+stops at the first constraint that does not hold. Both see the same sequence of calls, so wires cannot drift apart.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from martfl.settlement.errors import SettlementError
+from martfl.settlement.sampled.statement import FIELD
+
+Row = dict[int, int]  # wire → coefficient
+E = TypeVar("E")
+
+
+class UnsatisfiedError(SettlementError):
+    """The values do not satisfy the circuit: there is nothing to prove."""
+
+
+class System(Protocol[E]):
+    """What a circuit may do; E is the type of its expressions."""
+
+    def wire(self, value: int, *, public: bool = False) -> E:
+        """A new wire; all public ones come first."""
+        ...
+
+    def combine(self, terms: Sequence[tuple[int, E]], constant: int = 0) -> E:
+        """constant + Σ coefficient · expression: costs nothing."""
+        ...
+
+    def multiply(self, left: E, right: E) -> E:
+        """A new wire that is the product: one constraint."""
+        ...
+
+    def require(self, left: E, right: E, result: E, *, label: str) -> None:
+        """left · right = result: one constraint."""
+        ...
+
+    def equal(self, left: E, right: E, *, label: str) -> None:
+        """left = right: one constraint."""
+        ...
+
+
+@dataclass(frozen=True)
+class R1CS:
+    """Three sparse matrices by rows, and how many of the wires are public (wire 0, the constant one, included)."""
+
+    a: tuple[Row, ...]
+    b: tuple[Row, ...]
+    c: tuple[Row, ...]
+    wires: int
+    public: int
+
+    @property
+    def constraints(self) -> int:
+        """Rows."""
+        return len(self.a)
+
+    def digest(self) -> str:
+        """A name for the circuit itself: keys belong to exactly one."""
+        h = hashlib.sha256(f"{self.wires} {self.public}".encode())
+        for rows in zip(self.a, self.b, self.c, strict=True):
+            h.update(repr([sorted(row.items()) for row in rows]).encode())
+        return h.hexdigest()
+
+
+@dataclass
+class Compiler:
+    """Records constraints; expressions are linear combinations."""
+
+    wires: int = 1
+    public: int = 1
+    rows: list[tuple[Row, Row, Row]] = field(default_factory=list)
+
+    def wire(self, value: int, *, public: bool = False) -> Row:
+        if public:
+            if self.wires != self.public:
+                raise SettlementError("public wires come before private ones")
+            self.public += 1
+        self.wires += 1
+        return {self.wires - 1: 1}
+
+    def combine(self, terms: Sequence[tuple[int, Row]], constant: int = 0) -> Row:
+        total: Row = {0: constant % FIELD} if constant % FIELD else {}
+        for factor, expression in terms:
+            for wire, coefficient in expression.items():
+                total[wire] = total.get(wire, 0) + factor * coefficient
+        return {wire: reduced for wire, c in total.items() if (reduced := c % FIELD)}
+
+    def multiply(self, left: Row, right: Row) -> Row:
+        product = self.wire(0)
+        self.rows.append((left, right, product))
+        return product
+
+    def require(self, left: Row, right: Row, result: Row, *, label: str) -> None:
+        self.rows.append((left, right, result))
+
+    def equal(self, left: Row, right: Row, *, label: str) -> None:
+        self.rows.append((self.combine([(1, left), (-1, right)]), {0: 1}, {}))
+
+    def finish(self) -> R1CS:
+        """The recorded system."""
+        a, b, c = zip(*self.rows, strict=True)
+        return R1CS(a, b, c, self.wires, self.public)
+
+
+@dataclass
+class Solver:
+    """Computes the wires; expressions are field elements."""
+
+    values: list[int] = field(default_factory=lambda: [1])
+
+    def wire(self, value: int, *, public: bool = False) -> int:
+        self.values.append(value % FIELD)
+        return self.values[-1]
+
+    def combine(self, terms: Sequence[tuple[int, int]], constant: int = 0) -> int:
+        return (constant + sum(factor * value for factor, value in terms)) % FIELD
+
+    def multiply(self, left: int, right: int) -> int:
+        return self.wire(left * right)
+
+    def require(self, left: int, right: int, result: int, *, label: str) -> None:
+        if (left * right - result) % FIELD:
+            raise UnsatisfiedError(f"the values do not satisfy the circuit: {label}")
+
+    def equal(self, left: int, right: int, *, label: str) -> None:
+        if (left - right) % FIELD:
+            raise UnsatisfiedError(f"the values do not satisfy the circuit: {label}")

@@ -1,11 +1,11 @@
 """A whole chain inside the program: for tests, for the demo, for a market on one machine.
 
-Blocks are made on demand, one per transaction, one second apart; time moves further only when it is told to. With a `path` the chain
-lives in one SQLite file and is found again after a restart. The same calls give the same block hashes, run after run.
+Blocks are made on demand, one per transaction, one second apart; time moves further only when it is told to. With a
+`path` the chain lives in one SQLite file and is found again after a restart. The same calls give the same block hashes,
+run after run.
 """
 
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,12 +79,14 @@ class EmbeddedChain(Chain):
 
     def _send(self, step: Step, *, account: LocalAccount, key: str | None) -> Receipt:
         with self._lock:
-            transaction = None if key is None else self._backend.keyed(key)
+            # The accounts of a market may share this chain, and name their steps alike.
+            name = None if key is None else f"{account.address}/{key}".encode()
+            transaction = None if name is None else self._backend.keyed(name)
             if transaction is None:
-                transaction = self._execute(self._sign(step, account), key)
+                transaction = self._execute(self._sign(step, account), name)
             return receipt_of(self.web3.eth.get_transaction_receipt(HexBytes(transaction)))
 
-    def _execute(self, raw: bytes, key: str | None) -> bytes:
+    def _execute(self, raw: bytes, key: bytes | None) -> bytes:
         try:
             return self._backend.execute(raw, key=key)
         except (ValidationError, OutOfGas) as error:
@@ -92,7 +94,7 @@ class EmbeddedChain(Chain):
 
     def _sign(self, step: Step, account: LocalAccount) -> bytes:
         sender = to_canonical_address(account.address)
-        fee = int(self._backend.chain.header.base_fee_per_gas)
+        fee: int = self._backend.next_base_fee
         affordable = max(0, self.balance(account.address) - step.value) // fee
         params: dict[str, Any] = {
             **step.params(),
@@ -125,8 +127,3 @@ def local_account(index: int) -> LocalAccount:
     """The embedded chain's account number `index`. Its key is public knowledge: never send real coins to it."""
     account: LocalAccount = Account.from_key(keccak(f"martfl embedded account {index}".encode()))
     return account
-
-
-def local_accounts(indices: Sequence[int]) -> list[LocalAccount]:
-    """Several of the embedded chain's accounts."""
-    return [local_account(index) for index in indices]

@@ -1,8 +1,8 @@
 """eth-tester's py-evm backend, made deterministic and durable.
 
-Stock eth-tester stamps blocks with the wall clock and draws `prevrandao` from the system *after* the transaction has run. Here a
-block's time is its parent's plus one second unless the caller travels, and its `prevrandao` is the hash of its parent, known to the
-transaction that runs in it: the same calls give the same block hashes.
+Stock eth-tester stamps blocks with the wall clock and draws `prevrandao` from the system *after* the transaction has
+run. Here a block's time is its parent's plus one second unless the caller travels, and its `prevrandao` is a hash of
+its parent, known to the transaction that runs in it: the same calls give the same block hashes.
 """
 
 from typing import Any
@@ -11,29 +11,37 @@ from eth.chains.base import MiningChain
 from eth.constants import POST_MERGE_DIFFICULTY, POST_MERGE_NONCE
 from eth.db.atomic import AtomicDB
 from eth.exceptions import HeaderNotFound, TransactionNotFound
-from eth.vm.forks import PragueVM
+from eth.vm.forks.prague import PragueVM
 from eth_account.signers.local import LocalAccount
 from eth_tester import exceptions as tester
 from eth_tester.backends.pyevm.main import PyEVMBackend
 from eth_tester.backends.pyevm.serializers import serialize_transaction, serialize_transaction_receipt
+from eth_typing import BlockNumber, Hash32
+from eth_utils.address import to_canonical_address
 from eth_utils.crypto import keccak
 
-from martfl.chain.network import ChainError, Reverted, revert_text
+from martfl.chain.network import ChainError, RevertedError, revert_text
 from martfl.chain.store import NodeStore
 
 CHAIN_ID = 1337
 GENESIS_TIME = 1_735_689_600  # 1 January 2025, 00:00 UTC
 GAS_LIMIT = 60_000_000  # of a block, and so of a transaction
 FUNDS = 1_000_000 * 10**18  # wei of every account at the start
+GENESIS: dict[str, Any] = {
+    "difficulty": POST_MERGE_DIFFICULTY,
+    "nonce": POST_MERGE_NONCE,
+    "gas_limit": GAS_LIMIT,
+    "timestamp": GENESIS_TIME,
+}
 ACCOUNTS = b"martfl/accounts"
 KEY = b"martfl/key/"
 
 
-class LocalChain(MiningChain):  # type: ignore[misc]
+class LocalChain(MiningChain):
     """Prague rules from the first block, no clock and no dice."""
 
     chain_id = CHAIN_ID
-    vm_configuration = ((0, PragueVM),)
+    vm_configuration = ((BlockNumber(0), PragueVM),)
 
     def create_header_from_parent(self, parent_header: Any, **params: Any) -> Any:
         defaults = {"timestamp": parent_header.timestamp + 1, "mix_hash": keccak(parent_header.hash)}
@@ -56,20 +64,24 @@ class LocalBackend(PyEVMBackend):  # type: ignore[misc]
         """The latest block's header."""
         return self.chain.get_canonical_head()
 
-    def keyed(self, key: str) -> bytes | None:
-        """The hash of the transaction that was sent under `key`."""
-        name = KEY + key.encode()
-        return self.store[name] if name in self.store else None
+    @property
+    def next_base_fee(self) -> int:
+        """Wei for a unit of gas in the block under construction."""
+        return int(self.chain.header.base_fee_per_gas or 0)
 
-    def execute(self, raw: bytes, *, key: str | None = None) -> bytes:
+    def keyed(self, key: bytes) -> bytes | None:
+        """The hash of the transaction that was sent under `key`."""
+        return self.store.get(KEY + key)
+
+    def execute(self, raw: bytes, *, key: bytes | None = None) -> bytes:
         """Run a signed transaction in a block of its own and keep the block; return the transaction's hash."""
         try:
             transaction = self.chain.get_transaction_builder().decode(raw)
             _, _, computation = self.chain.apply_transaction(transaction)
             if computation.is_error:
-                raise Reverted(_failure(computation))
+                raise RevertedError(_failure(computation))
             if key is not None:
-                self.store[KEY + key.encode()] = transaction.hash
+                self.store[KEY + key] = transaction.hash
             self.mine_blocks()
         except BaseException:
             self.discard()
@@ -117,7 +129,7 @@ class LocalBackend(PyEVMBackend):  # type: ignore[misc]
 
     def _find(self, transaction_hash: bytes) -> tuple[Any, Any, int]:
         try:
-            number, index = self.chain.get_canonical_transaction_index(transaction_hash)
+            number, index = self.chain.get_canonical_transaction_index(Hash32(transaction_hash))
         except TransactionNotFound as error:
             raise tester.TransactionNotFound(f"no transaction 0x{transaction_hash.hex()}") from error
         block = self.chain.get_canonical_block_by_number(number)
@@ -128,14 +140,11 @@ def _open(store: NodeStore, accounts: list[LocalAccount]) -> LocalChain:
     """The chain that the store holds, or a new one that funds the accounts."""
     if ACCOUNTS not in store:
         store[ACCOUNTS] = str(len(accounts)).encode()
-        empty = {"balance": FUNDS, "nonce": 0, "code": b"", "storage": {}}
-        state = {bytes.fromhex(account.address[2:]): dict(empty) for account in accounts}
-        genesis = {"difficulty": POST_MERGE_DIFFICULTY, "nonce": POST_MERGE_NONCE}
-        chain = LocalChain.from_genesis(
-            AtomicDB(store), genesis | {"gas_limit": GAS_LIMIT, "timestamp": GENESIS_TIME}, state
-        )
+        funded: Any = {"balance": FUNDS, "nonce": 0, "code": b"", "storage": {}}
+        state = {to_canonical_address(account.address): funded for account in accounts}
+        LocalChain.from_genesis(AtomicDB(store), GENESIS, state)
         store.commit()
-        return chain
+        return LocalChain(AtomicDB(store))
     if int(store[ACCOUNTS]) != len(accounts):
         raise ChainError(f"the chain was made with {int(store[ACCOUNTS])} accounts, got {len(accounts)}")
     return _verified(LocalChain(AtomicDB(store)))
@@ -146,7 +155,7 @@ def _verified(chain: LocalChain) -> LocalChain:
     header = chain.get_canonical_head()
     try:
         for number in range(header.block_number, 0, -1):
-            if header.hash != chain.get_canonical_block_hash(number):
+            if header.hash != chain.get_canonical_block_hash(BlockNumber(number)):
                 raise ChainError(f"the embedded chain's file is damaged: block {number} is not the one its child names")
             header = chain.get_block_header_by_hash(header.parent_hash)
     except (HeaderNotFound, KeyError) as error:
@@ -157,4 +166,4 @@ def _verified(chain: LocalChain) -> LocalChain:
 def _failure(computation: Any) -> str:
     error = computation.error
     data = error.args[0] if error.args else b""
-    return revert_text(data) if isinstance(data, (bytes, bytearray)) else f"{type(error).__name__}: {error}"
+    return revert_text(bytes(data)) if isinstance(data, (bytes, bytearray)) else f"{type(error).__name__}: {error}"

@@ -1,12 +1,12 @@
 """What every chain offers: sign a call, send it, wait for it, say why it failed.
 
-`send` returns only when the transaction has succeeded; a revert becomes `Reverted` with the contract's own text. Under a `key`
-(the name of a step) a call is sent once and once only: asking again, even after a restart, gives the same receipt.
+`send` returns only when the transaction has succeeded; a revert becomes `RevertedError` with the contract's own text.
+Under a `key` (the name of a step, each account having its own) a call is sent once and once only: asking again, even
+after a restart, gives the same receipt. A step that reverted changed nothing, and may be tried again under its key.
 """
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 from eth_abi.abi import decode
 from eth_abi.exceptions import DecodingError
@@ -16,7 +16,7 @@ from eth_utils.address import to_checksum_address
 from hexbytes import HexBytes
 from web3 import Web3
 from web3.contract.contract import ContractConstructor, ContractFunction
-from web3.types import LogReceipt, TxParams, TxReceipt
+from web3.types import LogReceipt, Nonce, TxParams, TxReceipt, Wei
 
 from martfl.errors import MartflError
 
@@ -29,7 +29,7 @@ class ChainError(MartflError):
     """A chain, or a transaction on it, did not do what was asked."""
 
 
-class Reverted(ChainError):
+class RevertedError(ChainError):
     """The contract refused the call; `reason` is its text."""
 
     def __init__(self, reason: str) -> None:
@@ -58,8 +58,10 @@ class Step:
     value: int
 
     def params(self) -> TxParams:
-        params: dict[str, Any] = {"data": HexBytes(self.data), "value": self.value}
-        return TxParams(**(params if self.to is None else params | {"to": self.to}))  # type: ignore[typeddict-item]
+        params: TxParams = {"data": HexBytes(self.data), "value": Wei(self.value)}
+        if self.to is not None:
+            params["to"] = self.to
+        return params
 
 
 class Chain(ABC):
@@ -76,7 +78,7 @@ class Chain(ABC):
         value: int = 0,
         key: str | None = None,
     ) -> Receipt:
-        """Sign and send `call`, wait until it counts, and return its receipt; `Reverted` when the contract refuses."""
+        """Sign and send `call`, wait until it counts, return its receipt; `RevertedError` when the contract refuses."""
         return self._send(step_of(call, value=value), account=account, key=key)
 
     def transfer(self, *, to: str, amount: int, account: LocalAccount, key: str | None = None) -> Receipt:
@@ -108,7 +110,7 @@ def step_of(call: ContractFunction | ContractConstructor, *, value: int) -> Step
     """The bytes that a web3 call stands for. Whether it may carry `value` is left to the contract to decide."""
     # Every field that web3 would ask a node for is given, so that nothing is asked.
     filled = call.build_transaction(
-        {"gas": 0, "nonce": 0, "chainId": 1, "maxFeePerGas": 0, "maxPriorityFeePerGas": 0}  # type: ignore[typeddict-item]
+        {"gas": 0, "nonce": Nonce(0), "chainId": 1, "maxFeePerGas": Wei(0), "maxPriorityFeePerGas": Wei(0)}
     )
     to = filled.get("to") or None
     return Step(to=to_checksum_address(to) if to else None, data=bytes(HexBytes(filled["data"])), value=value)

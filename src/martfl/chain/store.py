@@ -1,29 +1,30 @@
 """The embedded chain's database: py-evm's keys and values, kept in one SQLite file.
 
-A block is applied to a scratch layer first. `commit` writes the layer in one SQLite transaction (synced to disk), `rollback`
-forgets it: a program killed at any point finds the chain as it was after its last whole block. The file is held under SQLite's
-exclusive lock, so a second program that opens it is refused.
+A block is applied to a scratch layer first. `commit` writes the layer in one SQLite transaction (synced to disk),
+`rollback` forgets it: a program killed at any point finds the chain as it was after its last whole block. The file is
+held under SQLite's exclusive lock, so a second program that opens it is refused.
 """
 
-import sqlite3
 from pathlib import Path
-from typing import Any
 
 from eth.db.backends.base import BaseDB
 
 from martfl.chain.network import ChainError
+from martfl.chain.sqlite import open_exclusive
+
+SCHEMA = ("CREATE TABLE IF NOT EXISTS nodes (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",)
 
 Values = dict[bytes, bytes | None]  # None: deleted
 
 
-class NodeStore(BaseDB):  # type: ignore[misc]
+class NodeStore(BaseDB):
     """A dictionary of bytes with a scratch layer, snapshots, and a file underneath when `path` is given."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._scratch: Values = {}
         self._kept: Values = {}  # what the file holds, as far as it has been read or written; all of it without a file
         self._undo: list[Values] = []  # one per snapshot: the value that each key had when the snapshot was taken
-        self._file = open_exclusive(path) if path is not None else None
+        self._file = open_exclusive(path, SCHEMA) if path is not None else None
 
     def __getitem__(self, key: bytes) -> bytes:
         value = self._scratch[key] if key in self._scratch else self._committed(key)
@@ -89,30 +90,3 @@ class NodeStore(BaseDB):  # type: ignore[misc]
                 self._file.executemany("INSERT OR REPLACE INTO nodes VALUES (?, ?)", kept)
                 self._file.executemany("DELETE FROM nodes WHERE key = ?", gone)
         self._kept.update(changes)
-
-
-def open_exclusive(path: Path) -> sqlite3.Connection:
-    """Open or create the file and hold its lock until it is closed, or the program ends."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    file = sqlite3.connect(path, timeout=0, check_same_thread=False)
-    try:
-        _prepare(file)
-    except sqlite3.OperationalError as error:
-        file.close()
-        raise ChainError(f"{path}: the embedded chain is open in another program ({error})") from error
-    except sqlite3.DatabaseError as error:
-        file.close()
-        raise ChainError(f"{path} is not an embedded chain: {error}") from error
-    return file
-
-
-def _prepare(file: sqlite3.Connection) -> None:
-    statements: tuple[Any, ...] = (
-        "PRAGMA locking_mode = EXCLUSIVE",
-        "PRAGMA synchronous = FULL",
-        "BEGIN EXCLUSIVE",
-        "CREATE TABLE IF NOT EXISTS nodes (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
-        "COMMIT",
-    )
-    for statement in statements:
-        file.execute(statement)

@@ -1,0 +1,117 @@
+"""The transactions that were signed for a JSON-RPC chain, written down before they are sent.
+
+An `Entry` is one step with one nonce; it has several `attempts` when its fee was raised. All attempts share the nonce,
+so the chain can accept at most one of them: that is what makes it safe to send them again and again.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from martfl.chain.network import Step
+from martfl.chain.sqlite import open_exclusive
+
+SCHEMA = (
+    """CREATE TABLE IF NOT EXISTS entries (
+        id INTEGER PRIMARY KEY, chain INTEGER NOT NULL, sender TEXT NOT NULL, nonce INTEGER NOT NULL, key TEXT,
+        target TEXT, data BLOB NOT NULL, value TEXT NOT NULL, gas INTEGER NOT NULL, done INTEGER NOT NULL DEFAULT 0,
+        UNIQUE (chain, sender, key))""",
+    """CREATE TABLE IF NOT EXISTS attempts (
+        id INTEGER PRIMARY KEY, entry INTEGER NOT NULL REFERENCES entries (id) ON DELETE CASCADE,
+        hash TEXT NOT NULL, raw BLOB NOT NULL, max_fee INTEGER NOT NULL, tip INTEGER NOT NULL)""",
+)
+FIELDS = "id, sender, nonce, key, target, data, value, gas"
+
+
+@dataclass(frozen=True)
+class Fees:
+    """Wei for a unit of gas: the most that may be paid, and the part of it that goes to the block's maker."""
+
+    max_fee: int
+    tip: int
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One signed form of an entry."""
+
+    hash: str
+    raw: bytes
+    fees: Fees
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A step that has its nonce."""
+
+    id: int
+    sender: str
+    nonce: int
+    key: str | None
+    step: Step
+    gas: int
+
+
+class PendingStore:
+    """Entries and attempts of one chain in SQLite."""
+
+    def __init__(self, path: Path | None, *, chain_id: int) -> None:
+        self._file = open_exclusive(path, SCHEMA)
+        self._file.execute("PRAGMA foreign_keys = ON")
+        self._chain = chain_id
+        # Nobody will ask again for a step without a key that an earlier run left behind; its nonce may be used anew.
+        with self._file:
+            self._file.execute("DELETE FROM entries WHERE key IS NULL AND NOT done")
+
+    def find(self, *, sender: str, key: str) -> Entry | None:
+        """The entry that was made under `key`."""
+        found = self._entries("sender = ? AND key = ?", sender, key)
+        return found[0] if found else None
+
+    def open(self, *, sender: str) -> list[Entry]:
+        """The sender's entries that are not known to be on the chain, in order of their nonces."""
+        return self._entries("sender = ? AND NOT done ORDER BY nonce", sender)
+
+    def add(self, *, sender: str, nonce: int, key: str | None, step: Step, gas: int) -> Entry:
+        """Write an entry down; it counts once its first attempt is added."""
+        values = (self._chain, sender, nonce, key, step.to, step.data, str(step.value), gas)
+        cursor = self._file.execute(
+            "INSERT INTO entries (chain, sender, nonce, key, target, data, value, gas) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            values,
+        )
+        assert cursor.lastrowid is not None
+        return Entry(cursor.lastrowid, sender, nonce, key, step, gas)
+
+    def attempt(self, entry: Entry, attempt: Attempt) -> None:
+        """Add a signed form, and sync everything to disk."""
+        self._file.execute(
+            "INSERT INTO attempts (entry, hash, raw, max_fee, tip) VALUES (?, ?, ?, ?, ?)",
+            (entry.id, attempt.hash, attempt.raw, attempt.fees.max_fee, attempt.fees.tip),
+        )
+        self._file.commit()
+
+    def attempts(self, entry: Entry) -> list[Attempt]:
+        """All signed forms of an entry, the newest last."""
+        rows = self._file.execute(
+            "SELECT hash, raw, max_fee, tip FROM attempts WHERE entry = ? ORDER BY id", (entry.id,)
+        )
+        return [Attempt(name, raw, Fees(max_fee, tip)) for name, raw, max_fee, tip in rows]
+
+    def finish(self, entry: Entry) -> None:
+        """The entry is on the chain, deep enough."""
+        with self._file:
+            self._file.execute("UPDATE entries SET done = 1 WHERE id = ?", (entry.id,))
+
+    def forget(self, entry: Entry) -> None:
+        """Release the key: none of the attempts had an effect, and none can have one any more."""
+        with self._file:
+            self._file.execute("DELETE FROM entries WHERE id = ?", (entry.id,))
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _entries(self, where: str, *values: str) -> list[Entry]:
+        rows = self._file.execute(f"SELECT {FIELDS} FROM entries WHERE chain = ? AND {where}", (self._chain, *values))
+        return [
+            Entry(number, sender, nonce, key, Step(target, data, int(value)), gas)
+            for number, sender, nonce, key, target, data, value, gas in rows
+        ]

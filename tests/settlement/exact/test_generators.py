@@ -1,0 +1,115 @@
+"""Generators: their definition, the cache, growth, and recovery from every kind of damage."""
+
+import pytest
+from py_arkworks_bls12381 import G1Point
+
+from martfl.settlement import SettlementError
+from martfl.settlement.exact import Generators, cache_file
+from martfl.settlement.exact.cache_file import BLOCK_BYTES, BLOCK_POINTS, NAME
+from martfl.settlement.exact.generators import DOMAIN, blinding_generator, make_block, make_blocks
+
+
+@pytest.fixture(scope="module")
+def two_blocks():
+    return [make_block(0), make_block(1)]
+
+
+@pytest.fixture
+def folder(tmp_path, two_blocks):
+    """A cache that holds two blocks."""
+    cache_file.write(tmp_path / NAME, two_blocks)
+    return tmp_path
+
+
+def xy(points):
+    return [bytes(p.to_xy_bytes_be()) for p in points]
+
+
+def test_they_are_hashes_to_the_curve_and_all_different(folder):
+    generators = Generators.load(BLOCK_POINTS + 1, folder=folder)
+    for i in (0, 1, BLOCK_POINTS, 2 * BLOCK_POINTS - 1):
+        assert generators.points[i] == G1Point.hash_to_curve(b"G" + i.to_bytes(8, "big"), DOMAIN)
+    assert len({*xy(generators.points), *xy([blinding_generator()])}) == 2 * BLOCK_POINTS + 1
+
+
+@pytest.mark.parametrize("count", [1, 5, BLOCK_POINTS, BLOCK_POINTS + 3, 2 * BLOCK_POINTS])
+def test_sums_are_sums(folder, count):
+    generators = Generators.load(2 * BLOCK_POINTS, folder=folder)
+    total = G1Point.identity()
+    for point in generators.points[:count]:
+        total = total + point
+    assert generators.sum(count) == total
+
+
+def test_a_cache_that_is_too_short_grows_and_says_how_far_it_is(tmp_path, two_blocks):
+    cache_file.write(tmp_path / NAME, two_blocks[:1])
+    seen = []
+    generators = Generators.load(
+        BLOCK_POINTS + 1, folder=tmp_path, progress=lambda done, all_: seen.append((done, all_))
+    )
+    assert seen == [(BLOCK_POINTS, BLOCK_POINTS)]
+    assert xy(generators.points[BLOCK_POINTS:]) == xy(Generators.load(1024, folder=tmp_path).points[BLOCK_POINTS:])
+    assert cache_file.read(tmp_path / NAME, 9) == two_blocks
+
+
+def test_a_sound_cache_is_read_not_made(folder):
+    def fail(done, total):
+        raise AssertionError("nothing had to be made")
+
+    Generators.load(2 * BLOCK_POINTS, folder=folder, progress=fail)
+
+
+def test_worker_processes_make_the_same_blocks(two_blocks):
+    assert make_blocks(0, 4)[:2] == two_blocks
+
+
+HEADER = 16
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(lambda d: d[: HEADER + 64 + 100], id="truncated in the first block"),
+        pytest.param(lambda d: d[: -BLOCK_BYTES // 2], id="truncated in the last block"),
+        pytest.param(lambda d: d[:3], id="truncated header"),
+        pytest.param(lambda d: b"", id="empty"),
+        pytest.param(lambda d: b"X" + d[1:], id="another magic"),
+        pytest.param(lambda d: d[:HEADER] + bytes([d[HEADER] ^ 1]) + d[HEADER + 1 :], id="changed hash"),
+        pytest.param(lambda d: d[:-5] + bytes([d[-5] ^ 1]) + d[-4:], id="changed point"),
+        pytest.param(lambda d: d[:12] + b"\xff\xff\xff\xff" + d[16:], id="absurd size"),
+    ],
+)
+def test_a_damaged_cache_is_detected_and_made_again(folder, two_blocks, damage):
+    path = folder / NAME
+    sound = path.read_bytes()
+    path.write_bytes(damage(sound))
+    generators = Generators.load(2 * BLOCK_POINTS, folder=folder)
+    assert xy(generators.points) == [b.points[i : i + 96] for b in two_blocks for i in range(0, len(b.points), 96)]
+    assert path.read_bytes() == sound
+
+
+def test_a_file_exchanged_whole_with_its_hashes_is_caught_by_the_pins(tmp_path, two_blocks):
+    foreign = [two_blocks[1], two_blocks[0]]
+    cache_file.write(tmp_path / NAME, foreign)
+    assert cache_file.read(tmp_path / NAME, 2) == []
+
+
+def test_every_number_of_blocks_within_the_pins_ends_at_a_pin():
+    last = max(cache_file.PINS)
+    assert last * BLOCK_POINTS >= 500_000
+    assert all(cache_file.whole_steps(blocks) in cache_file.PINS for blocks in range(1, last + 1))
+
+
+def test_the_folder_follows_the_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("MARTFL_CACHE", str(tmp_path / "own"))
+    assert cache_file.default_folder() == tmp_path / "own"
+    monkeypatch.delenv("MARTFL_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_file.default_folder() == tmp_path / "martfl"
+
+
+def test_counts_below_one_and_beyond_what_is_loaded_are_refused(folder):
+    with pytest.raises(SettlementError, match="at least one generator"):
+        Generators.load(0)
+    with pytest.raises(SettlementError, match="1025 generators are needed, 1024 are loaded"):
+        Generators.load(1024, folder=folder).take(1025)

@@ -46,7 +46,7 @@ def step(
     """Buy everyone, evaluate, then average by data size those with c_i ≥ threshold / |R|."""
     bought = everyone(view)
     members = state.members if state is not None else bought
-    accuracy = root_accuracy(view)
+    accuracy = root_accuracy(view) * members  # whoever was removed for good takes no share
     reputation = faded(None if state is None else state.reputation, accuracy, alpha)
     kept = above_threshold(reputation, threshold, members) & finite_rows(view.updates)
     weights = shares(to_numpy(view.sizes) * kept)

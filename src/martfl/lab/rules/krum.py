@@ -10,7 +10,17 @@ from torch import Tensor
 
 from martfl.errors import InputError
 from martfl.lab.rules.base import Decision, RoundView, Rule
-from martfl.lab.rules.shared import check_share, count_of, everyone, finite_rows, gram, mix, nothing, shares, to_numpy
+from martfl.lab.rules.shared import (
+    centred_gram,
+    check_share,
+    count_of,
+    everyone,
+    finite_rows,
+    mix,
+    nothing,
+    shares,
+    to_numpy,
+)
 
 PAPER = "Blanchard et al., Machine Learning with Adversaries: Byzantine Tolerant Gradient Descent, NeurIPS 2017"
 
@@ -18,7 +28,8 @@ PAPER = "Blanchard et al., Machine Learning with Adversaries: Byzantine Tolerant
 def squared_distances(updates: Tensor) -> np.ndarray:
     """[n, n] ‖u_i − u_j‖² = G_ii + G_jj − 2·G_ij; infinite where an update is not finite."""
     sound = finite_rows(updates)
-    inner = to_numpy(gram(torch.nan_to_num(updates, posinf=0.0, neginf=0.0) if not sound.all() else updates))
+    rows = updates if sound.all() else torch.nan_to_num(updates, posinf=0.0, neginf=0.0)
+    inner = to_numpy(centred_gram(rows))
     lengths = np.diag(inner)
     distances = np.maximum(lengths[:, None] + lengths[None, :] - 2.0 * inner, 0.0)
     return np.where(sound[:, None] & sound[None, :], distances, np.inf)

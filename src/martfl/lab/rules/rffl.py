@@ -44,10 +44,10 @@ def step(
     else:
         weights = shares(np.where(sound & state.kept, np.maximum(state.reputation, 0.0), 0.0))
     update = mix(view.updates, weights * clipping(view, gamma))
-    agreement = np.where(sound, cosines(view.updates, update), -1.0)
+    members = state.kept if permanent and state is not None else everyone(view)
+    agreement = np.where(sound, cosines(view.updates, update), -1.0) * members
     past = np.zeros_like(agreement) if state is None else state.reputation
     reputation = positive_shares(alpha * past + (1.0 - alpha) * agreement)
-    members = state.kept if permanent and state is not None else everyone(view)
     kept = above_threshold(reputation, threshold, members)
     after = State(positive_shares(reputation * kept) * kept if permanent else reputation, kept)
     return after, Decision(update, weights, everyone(view))

@@ -54,12 +54,13 @@ def blocks(updates: Tensor) -> Iterator[Tensor]:
     yield from torch.split(updates, COLUMNS, dim=1)
 
 
-def gram(updates: Tensor) -> Tensor:
-    """U·Uᵀ accumulated in float64, without an n × n × m intermediate."""
+def centred_gram(updates: Tensor) -> Tensor:
+    """Ū·Ūᵀ of the rows less their mean, accumulated in float64, without an n × n × m intermediate."""
     n = updates.shape[0]
     total = torch.zeros(n, n, dtype=torch.float64, device=updates.device)
     for block in blocks(updates):
         wide = block.double()
+        wide = wide - wide.mean(dim=0)  # what all rows share would only cancel later, with a loss of digits
         total += wide @ wide.T
     return total
 

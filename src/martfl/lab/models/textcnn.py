@@ -1,0 +1,70 @@
+"""TextCNN (Kim, 2014): embedding 300, filters over 2, 3 and 4 words, 100 of each, max over time."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from martfl.errors import InputError
+from martfl.lab.data.base import Dataset
+from martfl.lab.models.base import Model, Params, Weight, dense
+from martfl.lab.models.layers import linear_many
+
+WIDTH, FILTERS, SPANS = 300, 100, (2, 3, 4)
+TAPS = sum(SPANS)
+
+
+def _pooled(taps: Tensor, biases: Tensor) -> Tensor:
+    """Max over time of every filter.
+
+    A filter over k words is Σ_j x[t+j]·w_j: `taps` holds all nine products x[t]·w_j, so that one matrix product serves
+    the three filter widths, and the sum over j is a sum of shifted slices. taps [..., L, 900] -> [..., 300].
+    """
+    length, start, out = taps.shape[-2], 0, []
+    for number, span in enumerate(SPANS):
+        steps = length - span + 1
+        total = taps[..., 0:steps, start : start + FILTERS]
+        for offset in range(1, span):
+            begin = start + offset * FILTERS
+            total = total + taps[..., offset : offset + steps, begin : begin + FILTERS]
+        bias = biases[..., number * FILTERS : (number + 1) * FILTERS]
+        out.append(total.max(dim=-2).values + bias)
+        start += span * FILTERS
+    return F.relu(torch.cat(out, dim=-1))
+
+
+def _one(params: Params, x: Tensor) -> Tensor:
+    table, weight, bias, head, head_bias = params
+    rows = F.embedding(x, table) * (x != 0).unsqueeze(-1)  # [b, L, 300]; padding stays zero and never learns
+    taps = (rows.flatten(0, 1) @ weight).view(*x.shape, -1)  # [b, L, 900]
+    return torch.addmm(head_bias, _pooled(taps, bias), head)
+
+
+def _many(params: Params, x: Tensor) -> Tensor:
+    table, weight, bias, head, head_bias = params
+    n, b, length = x.shape
+    first = torch.arange(n, device=x.device, dtype=x.dtype).mul_(table.shape[1]).view(n, 1, 1)
+    rows = F.embedding(x + first, table.flatten(0, 1)) * (x != 0).unsqueeze(-1)  # [n, b, L, 300]
+    taps = torch.bmm(rows.flatten(1, 2), weight).view(n, b, length, -1)
+    return linear_many(_pooled(taps, bias.unsqueeze(1)), head, head_bias)
+
+
+def textcnn(dataset: Dataset) -> Model:
+    """About 2.9 million parameters on TREC."""
+    if dataset.kind != "text":
+        raise InputError(f"model textcnn reads texts; dataset {dataset.name} has {dataset.kind}")
+    length = dataset.train_x.shape[1]
+    if length < max(SPANS):
+        raise InputError(f"model textcnn needs texts of at least {max(SPANS)} tokens, got {length}")
+    bound = 1 / math.sqrt(3 * WIDTH)
+    weights = (
+        Weight("embedding", (dataset.vocabulary, WIDTH), normal=1.0),
+        Weight("filters.weight", (WIDTH, TAPS * FILTERS), bound),
+        Weight("filters.bias", (len(SPANS) * FILTERS,), bound),
+        *dense("fc", len(SPANS) * FILTERS, dataset.num_classes),
+    )
+    floats = length * (2 * WIDTH + 4 * TAPS * FILTERS)
+    return Model("textcnn", weights, one=_one, many=_many, activation_floats=floats, table=True)

@@ -1,0 +1,170 @@
+"""Who holds which rows: root data, validation rows and the providers' data, disjoint from each other and from the test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from martfl.errors import InputError
+from martfl.lab.config import RunConfig
+from martfl.lab.data import Dataset
+from martfl.lab.randomness import stream
+
+POWER = 1.65911332899  # exponent of the power law F(x) = x^a on [0, 1] behind POW sizes, as in CFFL's and RFFL's set-up
+VALIDATION_SHARE, VALIDATION_MOST = 0.05, 1000
+
+
+@dataclass(frozen=True)
+class Split:
+    """Row numbers of the training set, and what each provider is."""
+
+    root: np.ndarray  # rows of the acquirer
+    validation: np.ndarray  # rows that only early stopping sees
+    providers: tuple[np.ndarray, ...]  # rows of each provider
+    malicious: np.ndarray  # [n] bool
+    biased: np.ndarray  # [n] bool; never malicious
+    root_classes: tuple[int, ...]  # the classes that dominate the root data; all of them when it is unbiased
+
+
+class Pool:
+    """Rows by class, handed out in a shuffled order; a class that runs out starts again from its first row.
+
+    Biased providers ask for more of some classes than there is, so that a few rows serve two providers.
+    """
+
+    def __init__(self, rows: np.ndarray, labels: np.ndarray, num_classes: int, rng: np.random.Generator) -> None:
+        self.rows = [rng.permutation(rows[labels[rows] == number]) for number in range(num_classes)]
+        self.next = [0] * num_classes
+        self.sizes = np.array([len(part) for part in self.rows])
+
+    def take(self, number: int, count: int) -> np.ndarray:
+        if count > len(self.rows[number]):
+            raise InputError(f"class {number} has {len(self.rows[number])} rows; one party asks for {count} of them")
+        places = (self.next[number] + np.arange(count)) % max(1, len(self.rows[number]))
+        self.next[number] += count
+        return self.rows[number][places]
+
+
+def apportion(total: int, shares: np.ndarray) -> np.ndarray:
+    """Whole numbers in proportion to `shares` that sum to `total`, by largest remainder."""
+    exact = total * shares / shares.sum()
+    counts = np.floor(exact).astype(np.int64)
+    rest = np.argsort(-(exact - counts), kind="stable")[: total - int(counts.sum())]
+    counts[rest] += 1
+    return counts
+
+
+def provider_sizes(total: int, providers: int, *, law: str, rng: np.random.Generator) -> np.ndarray:
+    """UNI: all alike. POW: sizes from small to large under a power law, in random order. At least one row each."""
+    if total < providers:
+        raise InputError(f"{providers} providers need at least as many rows, got {total}")
+    if law == "uni":
+        return apportion(total, np.ones(providers))
+    low, high = 0.01 ** (1 / POWER), 0.99 ** (1 / POWER)
+    return rng.permutation(np.maximum(1, apportion(total, np.linspace(low, high, providers))))
+
+
+def dominant_classes(num_classes: int, share: float, rng: np.random.Generator) -> tuple[int, ...]:
+    """A random `share` of the classes, at least one and never all."""
+    count = min(max(1, round(share * num_classes)), num_classes - 1)
+    return tuple(sorted(int(number) for number in rng.choice(num_classes, count, replace=False)))
+
+
+def class_mix(sizes: np.ndarray, classes: tuple[int, ...], dominance: float) -> np.ndarray:
+    """Shares by class: `dominance` of the rows from `classes`, the rest from the others, each as frequent as in the data."""
+    inside = np.zeros(len(sizes))
+    inside[list(classes)] = sizes[list(classes)]
+    outside = sizes - inside
+    mix = dominance * inside / inside.sum()
+    return mix + (1 - dominance) * outside / outside.sum() if outside.sum() and dominance < 1 else mix
+
+
+def _noniid_mix(sizes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A random subset of the classes with random weights: at least two classes, never all where there are more."""
+    number = len(sizes)
+    count = int(rng.integers(2, number)) if number > 2 else number
+    mix = np.zeros(number)
+    mix[rng.choice(number, count, replace=False)] = rng.dirichlet(np.ones(count))
+    return mix * (sizes > 0)
+
+
+def _draw(pool: Pool, count: int, mix: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """`count` rows by the class shares of `mix`; no class gives a party more rows than it has."""
+    wanted = apportion(count, mix)
+    for _ in range(len(mix)):  # what a class cannot give, the others of the mix give
+        short = np.maximum(wanted - pool.sizes, 0)
+        open_mix = np.where(wanted < pool.sizes, mix, 0)
+        if not short.sum():
+            break
+        if not open_mix.sum():
+            raise InputError(
+                f"a party of {count} rows wants classes {np.flatnonzero(mix).tolist()}, which have too few"
+            )
+        wanted = np.minimum(wanted, pool.sizes) + apportion(int(short.sum()), open_mix)
+    return rng.permutation(np.concatenate([pool.take(c, int(k)) for c, k in enumerate(wanted) if k]))
+
+
+def make_split(dataset: Dataset, config: RunConfig, *, providers: int) -> Split:
+    """The whole division for one run; it depends on the seed and the setting, not on the rule's name."""
+    full = config.filled()
+    assert full.root_rows is not None
+    rng = stream(config.seed, "split")
+    rows = rng.permutation(len(dataset.train_y))
+    held = min(VALIDATION_MOST, int(VALIDATION_SHARE * len(rows)))
+    validation, rest = rows[:held], rows[held:]
+    root_classes = _root_classes(dataset.num_classes, config, rng)
+    root = _root_rows(dataset, rest, full.root_rows, root_classes, config, rng)
+    left = np.setdiff1d(rest, root)
+    malicious, biased = _roles(providers, config, rng)
+    pool = Pool(left, dataset.train_y, dataset.num_classes, rng)
+    if (pool.sizes == 0).any():
+        raise InputError(f"class {np.flatnonzero(pool.sizes == 0).tolist()} has no rows left for the providers")
+    sizes = provider_sizes(len(left), providers, law=config.sizes, rng=rng)
+    parts = tuple(
+        _draw(pool, int(size), _mix(pool.sizes, bool(biased[i]), root_classes, config, rng), rng)
+        for i, size in enumerate(sizes)
+    )
+    return Split(root, validation, parts, malicious, biased, root_classes)
+
+
+def _root_classes(number: int, config: RunConfig, rng: np.random.Generator) -> tuple[int, ...]:
+    drawn = dominant_classes(number, config.root_share, rng)  # drawn always: the streams stay alike in both cases
+    return drawn if config.root == "biased" else tuple(range(number))
+
+
+def _root_rows(
+    dataset: Dataset,
+    rows: np.ndarray,
+    count: int,
+    classes: tuple[int, ...],
+    config: RunConfig,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    if count > len(rows) // 2:
+        raise InputError(f"root_rows must leave at least half of the {len(rows)} rows to the providers, got {count}")
+    pool = Pool(rows, dataset.train_y, dataset.num_classes, rng)
+    dominance = config.dominance if config.root == "biased" else 1.0
+    return _draw(pool, count, class_mix(pool.sizes, classes, dominance), rng)
+
+
+def _roles(providers: int, config: RunConfig, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    attackers, biased = round(config.malicious * providers), round(config.biased * providers)
+    if config.malicious > 0 and not 0 < attackers < providers:
+        raise InputError(f"malicious = {config.malicious} of {providers} providers gives {attackers} attackers")
+    biased = min(biased, providers - attackers)
+    order = rng.permutation(providers)
+    roles = np.zeros((2, providers), dtype=bool)
+    roles[0, order[:attackers]] = True
+    roles[1, order[attackers : attackers + biased]] = True
+    return roles[0], roles[1]
+
+
+def _mix(
+    sizes: np.ndarray, biased: bool, root_classes: tuple[int, ...], config: RunConfig, rng: np.random.Generator
+) -> np.ndarray:
+    if biased:
+        like_root = config.bias_type == "I" and config.root == "biased"
+        classes = root_classes if like_root else dominant_classes(len(sizes), config.root_share, rng)
+        return class_mix(sizes, classes, config.dominance)
+    return _noniid_mix(sizes, rng) if config.classes == "noniid" else sizes / sizes.sum()

@@ -1,0 +1,66 @@
+"""SGD with momentum and Adam over lists of stacked tensors; a factor per client stops those that are done."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from martfl.lab.trainer.base import LocalTraining
+
+BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Running averages of the gradients; `second` is Adam's alone."""
+
+    first: list[Tensor]
+    second: list[Tensor] = field(default_factory=list)
+
+    def clear(self) -> None:
+        """Start afresh."""
+        for tensor in (*self.first, *self.second):
+            tensor.zero_()
+
+
+def make_moments(leaves: list[Tensor], local: LocalTraining) -> Moments:
+    """Zeros in the shapes of the weights."""
+    first = [torch.zeros_like(leaf) for leaf in leaves]
+    return Moments(first, [torch.zeros_like(leaf) for leaf in leaves] if local.optimizer == "adam" else [])
+
+
+def factors(local: LocalTraining, step: int) -> tuple[float, float]:
+    """(rate, ε) of a step, counted from 1.
+
+    Adam: w −= η/(1−β₁^t) · m / (√v/√(1−β₂^t) + ε), written as rate · m / (√v + ε') so that the device needs no powers.
+    """
+    if local.optimizer == "sgd":
+        return local.learning_rate, 0.0
+    root = math.sqrt(1 - BETA2**step)
+    return local.learning_rate * root / (1 - BETA1**step), EPSILON * root
+
+
+def _wide(values: Tensor, like: Tensor) -> Tensor:
+    """[k] shaped to multiply [k, ...]; a number stays a number."""
+    return values.view(-1, *[1] * (like.dim() - 1)) if values.dim() else values
+
+
+@torch.no_grad()
+def apply_step(
+    leaves: list[Tensor], grads: list[Tensor], moments: Moments, local: LocalTraining, rate: Tensor, epsilon: Tensor
+) -> None:
+    """One step in place; `rate` is a number or one per client, 0 for a client that is done."""
+    if local.optimizer == "sgd":
+        torch._foreach_mul_(moments.first, local.momentum)
+        torch._foreach_add_(moments.first, grads)
+        for leaf, first in zip(leaves, moments.first, strict=True):
+            leaf.addcmul_(first, _wide(rate, leaf), value=-1)
+        return
+    torch._foreach_lerp_(moments.first, grads, 1 - BETA1)
+    torch._foreach_mul_(moments.second, BETA2)
+    torch._foreach_addcmul_(moments.second, grads, grads, 1 - BETA2)
+    for leaf, first, second in zip(leaves, moments.first, moments.second, strict=True):
+        leaf.sub_(first.div(second.sqrt().add_(epsilon)).mul_(_wide(rate, leaf)))

@@ -41,12 +41,12 @@ def fingerprint_of(public: bytes) -> bytes:
     return hashlib.sha256(public).digest()
 
 
-def encode(block: NDArray[np.float64], *, scale: float, conjugate: bool = False) -> Any:
-    """A block of at most N numbers as one plaintext: the first N/2 real parts, the others imaginary."""
-    padded = np.zeros(DEGREE)
-    padded[: block.size] = block * scale
+def encode(block: NDArray[np.float64], *, conjugate: bool = False) -> Any:
+    """A block of at most N scaled numbers as one plaintext: the first N/2 real parts, the others imaginary."""
     half = DEGREE // 2
-    slots = padded[:half] + (-1j if conjugate else 1j) * padded[half:]  # (N/2,)
+    slots = np.zeros(half, np.complex128)  # (N/2,)
+    slots.real[: block.size] = block[:half]
+    slots.imag[: max(0, block.size - half)] = -block[half:] if conjugate else block[half:]
     plain = sealapi.Plaintext()
     seal.ring().encoder.encode(slots.tolist(), seal.SCALE, plain)
     return plain
@@ -84,8 +84,8 @@ class ScoringKey:
         encryptor = sealapi.Encryptor(seal.ring().context, self.secret)
         yield _header(Kind.BASELINE, baseline.size, self.fingerprint).pack()
         yield self.public
-        for block in baseline.blocks(DEGREE):
-            words, seed = seal.seeded_parts(encryptor.encrypt_symmetric(encode(block, scale=BASELINE_SCALE)))
+        for block in baseline.blocks(DEGREE, scale=BASELINE_SCALE):
+            words, seed = seal.seeded_parts(encryptor.encrypt_symmetric(encode(block)))
             yield seed + seal.pack_words(words)
 
     def encrypt_baseline(self, update: ArrayLike) -> bytes:
@@ -150,10 +150,10 @@ def _public_key(public: bytes) -> Any:
 def products(reader: Reader, update: Direction) -> Iterator[Any]:
     """The encrypted baseline times the update, chunk by chunk."""
     ring = seal.ring()
-    for block in update.blocks(DEGREE):
+    for block in update.blocks(DEGREE, scale=UPDATE_SCALE):
         seed = reader.take(SEED_BYTES)
         item = seal.seeded_ciphertext(seal.unpack_words(reader.take(RUN_BYTES), (ring.q,)), seed)
-        plain = encode(block, scale=UPDATE_SCALE, conjugate=True)
+        plain = encode(block, conjugate=True)
         if plain.is_zero():  # contributes nothing, and SEAL refuses to make the transparent ciphertext
             continue
         with seal.refusing():

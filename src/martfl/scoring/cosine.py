@@ -29,13 +29,13 @@ class Direction:
         """The number of parameters m."""
         return int(self.values.size)
 
-    def block(self, start: int, stop: int) -> NDArray[np.float64]:
-        """Entries start..stop of x/‖x‖."""
-        return self.values[start:stop].astype(np.float64) / self.peak / self.norm  # (stop - start,)
-
-    def blocks(self, width: int) -> Iterator[NDArray[np.float64]]:
-        """All of x/‖x‖ in blocks of `width`; the last may be shorter."""
-        return (self.block(start, min(start + width, self.size)) for start in range(0, self.size, width))
+    def blocks(self, width: int, *, scale: float = 1.0) -> Iterator[NDArray[np.float64]]:
+        """All of scale·x/‖x‖ in blocks of `width`; the last may be shorter."""
+        factor = scale / self.norm
+        for start in range(0, self.size, width):
+            block = np.divide(self.values[start : start + width], self.peak, dtype=np.float64)  # (≤ width,)
+            block *= factor
+            yield block
 
 
 def direction(update: ArrayLike, *, name: str = "update") -> Direction:
@@ -62,7 +62,8 @@ def _as_vector(update: ArrayLike, name: str) -> NDArray[Any]:
 
 def _peak(block: NDArray[Any], name: str) -> float:
     with np.errstate(over="ignore"):
-        peak = float(np.max(np.abs(block.astype(np.float64))))
+        wide = block.astype(np.float64, copy=False)
+    peak = float(np.maximum(wide.max(), -wide.min()))  # NaN wins both
     if not math.isfinite(peak):
         raise UpdateError(f"{name} must be finite, got NaN or infinity")
     return peak

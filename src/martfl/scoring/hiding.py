@@ -52,7 +52,7 @@ def flooding() -> int:
 
 
 def cover(public: Any) -> Any:
-    """A fresh public-key encryption of mask and flooding: what every reply starts from, so that no bare sum ever exists."""
+    """A fresh public-key encryption of mask and flooding: every reply starts from it; no bare sum exists."""
     ring, item = seal.ring(), sealapi.Ciphertext()
     constant = np.uint64(flooding() % ring.q)  # a constant polynomial has equal NTT values
     noise = seal.plaintext((mask(ring.q) + constant) % np.uint64(ring.q))

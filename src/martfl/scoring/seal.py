@@ -66,11 +66,11 @@ def ring() -> Ring:
     first, special = (prime.value() for prime in context.key_context_data().parms().coeff_modulus())
     levels = tuple(context.first_parms_id()), tuple(context.key_parms_id())
     evaluator, encoder = sealapi.Evaluator(context), sealapi.CKKSEncoder(context)
-    return Ring(context, evaluator, encoder, (first, special), *levels, _save_raw(sealapi.Plaintext())[:5])
+    return Ring(context, evaluator, encoder, (first, special), *levels, saved(sealapi.Plaintext())[:5])
 
 
 @contextmanager
-def _memory_file() -> Iterator[tuple[int, str]]:
+def memory_file() -> Iterator[tuple[int, str]]:
     """A file of this call alone, in memory where the system can; secret keys pass through it."""
     if hasattr(os, "memfd_create"):
         descriptor, folder = os.memfd_create("seal"), None
@@ -87,20 +87,21 @@ def _memory_file() -> Iterator[tuple[int, str]]:
             folder.cleanup()
 
 
-def _save_raw(item: Any) -> bytes:
-    with _memory_file() as (descriptor, path):
+def saved(item: Any) -> bytes:
+    """An object as SEAL saves it."""
+    with memory_file() as (descriptor, path):
         item.save(path)
         return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
 
 
 def _save(item: Any) -> bytes:
     """An object's content without SEAL's outer header and compression."""
-    return zstandard.ZstdDecompressor().decompressobj().decompress(_save_raw(item)[_BLOCK_BYTES:])
+    return zstandard.ZstdDecompressor().decompressobj().decompress(saved(item)[_BLOCK_BYTES:])
 
 
 def _load(kind: Any, content: bytes) -> Any:
     item = kind()
-    with _memory_file() as (descriptor, path), refusing():
+    with memory_file() as (descriptor, path), refusing():
         os.write(descriptor, _block(content))
         item.load(ring().context, path)
     return item
@@ -121,7 +122,7 @@ def _block(content: bytes) -> bytes:
 
 
 def _array(words: Words) -> bytes:
-    return _block(struct.pack("<Q", words.size) + words.astype("<u8").tobytes())
+    return _block(struct.pack("<Q", words.size) + words.astype("<u8", copy=False).tobytes())
 
 
 def _ciphertext_content(words: Words, *, level: tuple[int, ...], primes: int, tail: bytes = b"") -> bytes:
@@ -179,19 +180,19 @@ def _words(content: bytes, start: int, count: int) -> Words:
     offset = start + _BLOCK_BYTES + 8
     if struct.unpack_from("<Q", content, offset - 8)[0] != count:
         raise RuntimeError("SEAL's layout differs from the one known here")
-    return np.frombuffer(content, "<u8", count, offset).astype(np.uint64)
+    return np.frombuffer(content, "<u8", count, offset).astype(np.uint64, copy=False)
 
 
 def pack_words(words: Words) -> bytes:
     """Residues below 2^40 as five bytes each."""
-    return words.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :WORD_BYTES].tobytes()
+    return words.astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)[:, :WORD_BYTES].tobytes()
 
 
 def unpack_words(raw: bytes, moduli: tuple[int, ...]) -> Words:
     """The residues of `pack_words`, one run of N per modulus, each checked against it."""
     wide = np.zeros((len(moduli) * DEGREE, 8), np.uint8)
     wide[:, :WORD_BYTES] = np.frombuffer(raw, np.uint8).reshape(-1, WORD_BYTES)
-    words = wide.view("<u8").reshape(len(moduli), DEGREE).astype(np.uint64)
+    words = wide.view("<u8").reshape(len(moduli), DEGREE).astype(np.uint64, copy=False)
     if any(int(run.max()) >= modulus for run, modulus in zip(words, moduli, strict=True)):
         raise MessageError("every word of a message must be a residue below its modulus")
     return words.reshape(-1)

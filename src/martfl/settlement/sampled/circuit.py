@@ -39,12 +39,12 @@ def compile_circuit(shape: Shape) -> R1CS:
     return compiler.finish()
 
 
-def solve(statement: Statement, witness: Witness) -> list[int]:
-    """All wires, the constant one first; raises UnsatisfiedError or RangeError where the statement is false."""
+def solve(statement: Statement, witness: Witness) -> Solver:
+    """All wires and constraints; raises UnsatisfiedError or RangeError where the statement is false."""
     _check_sizes(statement.shape, witness)
     solver = Solver()
     _circuit(solver, statement, witness)
-    return solver.values
+    return solver
 
 
 def _circuit(cs: System[E], statement: Statement, witness: Witness) -> None:

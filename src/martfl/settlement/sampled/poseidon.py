@@ -11,10 +11,13 @@ but the procedure. The hash is the state's first element.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 from martfl.settlement.errors import RangeError, SettlementError
 from martfl.settlement.sampled.keccak import keccak, word
 from martfl.settlement.sampled.statement import FIELD
+
+T = TypeVar("T")
 
 MAX_INPUTS = 16
 FULL_ROUNDS = 8
@@ -65,7 +68,7 @@ def hash_many(words: Sequence[int], *, blinding: int) -> int:
     return digest
 
 
-def chunks(words: Sequence[int]) -> list[Sequence[int]]:
+def chunks(words: Sequence[T]) -> list[Sequence[T]]:
     """Words in groups of 15: what one permutation takes beside the chaining value."""
     if not words:
         raise SettlementError("at least one word to hash, got none")

@@ -1,8 +1,8 @@
 """Rank-1 constraint systems over BN254's scalar field: A·w ∘ B·w = C·w, w = (1, public inputs, private values).
 
 A circuit is written once, against `System`, and run twice: the `Compiler` records its constraints (expressions are
-linear combinations of wires, values are ignored), the `Solver` computes the wires' values (expressions are integers) and
-stops at the first constraint that does not hold. Both see the same sequence of calls, so wires cannot drift apart.
+linear combinations of wires, values are ignored), the `Solver` computes the wires' values (expressions are integers)
+and stops at the first constraint that does not hold. Both see the same sequence of calls, so wires cannot drift apart.
 """
 
 import hashlib
@@ -110,9 +110,12 @@ class Compiler:
 
 @dataclass
 class Solver:
-    """Computes the wires; expressions are field elements."""
+    """Computes the wires and both sides of every constraint; expressions are field elements."""
 
     values: list[int] = field(default_factory=lambda: [1])
+    left: list[int] = field(default_factory=list)  # A·w
+    right: list[int] = field(default_factory=list)  # B·w
+    result: list[int] = field(default_factory=list)  # C·w
 
     def wire(self, value: int, *, public: bool = False) -> int:
         self.values.append(value % FIELD)
@@ -122,12 +125,19 @@ class Solver:
         return (constant + sum(factor * value for factor, value in terms)) % FIELD
 
     def multiply(self, left: int, right: int) -> int:
-        return self.wire(left * right)
+        product = self.wire(left * right)
+        self._record(left, right, product)
+        return product
 
     def require(self, left: int, right: int, result: int, *, label: str) -> None:
         if (left * right - result) % FIELD:
             raise UnsatisfiedError(f"the values do not satisfy the circuit: {label}")
+        self._record(left, right, result)
 
     def equal(self, left: int, right: int, *, label: str) -> None:
-        if (left - right) % FIELD:
-            raise UnsatisfiedError(f"the values do not satisfy the circuit: {label}")
+        self.require((left - right) % FIELD, 1, 0, label=label)
+
+    def _record(self, left: int, right: int, result: int) -> None:
+        self.left.append(left)
+        self.right.append(right)
+        self.result.append(result)

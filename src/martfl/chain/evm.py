@@ -11,7 +11,6 @@ from eth.chains.base import MiningChain
 from eth.constants import POST_MERGE_DIFFICULTY, POST_MERGE_NONCE
 from eth.db.atomic import AtomicDB
 from eth.exceptions import HeaderNotFound, TransactionNotFound
-from eth.vm.forks.prague import PragueVM
 from eth_account.signers.local import LocalAccount
 from eth_tester import exceptions as tester
 from eth_tester.backends.pyevm.main import PyEVMBackend
@@ -21,6 +20,7 @@ from eth_utils.address import to_canonical_address
 from eth_utils.crypto import keccak
 
 from martfl.chain.network import ChainError, RevertedError, revert_text
+from martfl.chain.precompiles import FastPragueVM
 from martfl.chain.store import NodeStore
 
 CHAIN_ID = 1337
@@ -33,6 +33,7 @@ GENESIS: dict[str, Any] = {
     "gas_limit": GAS_LIMIT,
     "timestamp": GENESIS_TIME,
 }
+REMEMBERED = 1000  # transactions
 ACCOUNTS = b"martfl/accounts"
 KEY = b"martfl/key/"
 
@@ -41,7 +42,7 @@ class LocalChain(MiningChain):
     """Prague rules from the first block, no clock and no dice."""
 
     chain_id = CHAIN_ID
-    vm_configuration = ((BlockNumber(0), PragueVM),)
+    vm_configuration = ((BlockNumber(0), FastPragueVM),)
 
     def create_header_from_parent(self, parent_header: Any, **params: Any) -> Any:
         defaults = {"timestamp": parent_header.timestamp + 1, "mix_hash": keccak(parent_header.hash)}
@@ -58,6 +59,7 @@ class LocalBackend(PyEVMBackend):  # type: ignore[misc]
         self.store = store
         self.account_keys = tuple(account._key_obj for account in accounts)
         self.chain = _open(store, accounts)
+        self._executed: dict[bytes, Any] = {}  # decoded transactions: finding out who signed one is slow
 
     @property
     def head(self) -> Any:
@@ -83,6 +85,7 @@ class LocalBackend(PyEVMBackend):  # type: ignore[misc]
             if key is not None:
                 self.store[KEY + key] = transaction.hash
             self.mine_blocks()
+            self._remember(transaction)
         except BaseException:
             self.discard()
             raise
@@ -133,7 +136,12 @@ class LocalBackend(PyEVMBackend):  # type: ignore[misc]
         except TransactionNotFound as error:
             raise tester.TransactionNotFound(f"no transaction 0x{transaction_hash.hex()}") from error
         block = self.chain.get_canonical_block_by_number(number)
-        return block, block.transactions[index], index
+        return block, self._executed.get(transaction_hash, block.transactions[index]), index
+
+    def _remember(self, transaction: Any) -> None:
+        if len(self._executed) >= REMEMBERED:
+            self._executed.clear()
+        self._executed[bytes(transaction.hash)] = transaction
 
 
 def _open(store: NodeStore, accounts: list[LocalAccount]) -> LocalChain:

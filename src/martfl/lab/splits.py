@@ -1,4 +1,4 @@
-"""Who holds which rows: root data, validation rows and the providers' data, disjoint from each other and from the test."""
+"""Who holds which rows: root data, validation rows and the providers' data, all apart from the test."""
 
 from __future__ import annotations
 
@@ -43,13 +43,14 @@ class Pool:
             raise InputError(f"class {number} has {len(self.rows[number])} rows; one party asks for {count} of them")
         places = (self.next[number] + np.arange(count)) % max(1, len(self.rows[number]))
         self.next[number] += count
-        return self.rows[number][places]
+        taken: np.ndarray = self.rows[number][places]
+        return taken
 
 
 def apportion(total: int, shares: np.ndarray) -> np.ndarray:
     """Whole numbers in proportion to `shares` that sum to `total`, by largest remainder."""
     exact = total * shares / shares.sum()
-    counts = np.floor(exact).astype(np.int64)
+    counts: np.ndarray = np.floor(exact).astype(np.int64)
     rest = np.argsort(-(exact - counts), kind="stable")[: total - int(counts.sum())]
     counts[rest] += 1
     return counts
@@ -72,12 +73,14 @@ def dominant_classes(num_classes: int, share: float, rng: np.random.Generator) -
 
 
 def class_mix(sizes: np.ndarray, classes: tuple[int, ...], dominance: float) -> np.ndarray:
-    """Shares by class: `dominance` of the rows from `classes`, the rest from the others, each as frequent as in the data."""
+    """Shares by class: `dominance` of the rows from `classes`, the rest from the others, in the data's proportions."""
     inside = np.zeros(len(sizes))
     inside[list(classes)] = sizes[list(classes)]
     outside = sizes - inside
-    mix = dominance * inside / inside.sum()
-    return mix + (1 - dominance) * outside / outside.sum() if outside.sum() and dominance < 1 else mix
+    mix: np.ndarray = dominance * inside / inside.sum()
+    if outside.sum() and dominance < 1:
+        mix = mix + (1 - dominance) * outside / outside.sum()
+    return mix
 
 
 def _noniid_mix(sizes: np.ndarray, rng: np.random.Generator) -> np.ndarray:

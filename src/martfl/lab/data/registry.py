@@ -74,4 +74,4 @@ register_dataset(name="fmnist", load=load_fmnist, preset=Preset("lenet", 30, 200
 register_dataset(name="cifar10", load=load_cifar10, preset=Preset("cnn", 30, 200, "sgd", 1e-2, (1, 9)))
 register_dataset(name="trec", load=load_trec, preset=Preset("textcnn", 20, 120, "adam", 5e-5, (0, 1)))
 register_dataset(name="ag-news", load=load_ag_news, preset=Preset("textcnn", 20, 200, "adam", 5e-5, (0, 1)))
-register_dataset(name="digits", load=load_digits, preset=Preset("mlp", 10, 100, "sgd", 5e-2, (7, 9)))
+register_dataset(name="digits", load=load_digits, preset=Preset("mlp", 10, 100, "sgd", 2e-1, (7, 9)))

@@ -1,12 +1,13 @@
 """All clients of a round as one batch: stacked weights, batched products, on CUDA one captured graph a step.
 
-Clients are sorted by their number of steps. Those that are done early drop out at the end of the batch: a step runs over
-the first k clients, k rounded up to one of a few sizes so that few graphs are captured; within a step a client that is
-done has rate 0. When the clients would not fit into the memory cap, they train in several batches.
+Clients are sorted by their number of steps. Those that are done early drop out at the end of the batch: a step runs
+over the first k clients, k rounded up to one of a few sizes so that few graphs are captured; within a step a client
+that is done has rate 0. When the clients would not fit into the memory cap, they train in several batches.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -71,7 +72,7 @@ class Group:
 
     def capture(self, k: int, pulled: bool) -> None:
         """Record the step over the first k clients; weights must be loaded afterwards."""
-        stream = torch.cuda.Stream()
+        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             for _ in range(WARM_UP):
@@ -128,7 +129,7 @@ class BatchedTrainer:
     def train(self, model: Tensor, plan: Plan) -> Tensor:
         """[m] -> [n, m], in the order of the shards."""
         starts = np.cumsum([0, *self.sizes])
-        parts = [self._train(model, plan, self.order[a:b]) for a, b in zip(starts[:-1], starts[1:], strict=True)]
+        parts = [self._train(model, plan, self.order[a:b]) for a, b in itertools.pairwise(starts)]
         back = torch.as_tensor(np.argsort(self.order), device=model.device)
         return torch.cat(parts)[back]
 

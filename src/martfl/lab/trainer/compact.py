@@ -1,8 +1,8 @@
 """A client's embedding table cut to the words that it has.
 
-A row of the table that no text of a client names gets no gradient, and neither SGD with momentum nor Adam moves a weight
-whose gradients were all zero. So each client trains a table of its own words alone, a seventh of the vocabulary on TREC,
-and its full update is zero everywhere else: the same result for a fraction of the memory traffic.
+A row of the table that no text of a client names gets no gradient, and neither SGD with momentum nor Adam moves a
+weight whose gradients were all zero. So each client trains a table of its own words alone, a seventh of the vocabulary
+on TREC, and its full update is zero everywhere else: the same result for a fraction of the memory traffic.
 """
 
 from __future__ import annotations

@@ -1,0 +1,223 @@
+"""Figures of what was run: lines, cumulative distributions, bars and scatters, one panel per case.
+
+matplotlib is imported when a figure is drawn, and draws into memory: no display is needed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from martfl.errors import InputError
+from martfl.lab.paper import published
+from martfl.lab.tables import Outcome, distinct, summarise, text_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+FORMATS = (".png", ".svg", ".pdf")
+MARKERS = "osD^vP*Xhd<>p"
+LABELS = {
+    "mta": "accuracy (%)", "asr": "attack success (%)", "dac": "cost: share bought (%)", "f1": "macro F1 (%)",
+    "inclusiveness": "inclusiveness (%)", "robustness": "robustness (%)", "malicious": "malicious providers (%)",
+    "biased": "biased providers (%)", "baseline_correctness": "correct baselines (%)",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FigureSpec:
+    """The `[figure]` part of an experiment file."""
+
+    kind: str
+    metrics: tuple[str, ...]
+    lines: str
+    panels: tuple[str, ...] = ()
+    x: str = ""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What one set of axes shows."""
+
+    spec: FigureSpec
+    where: Mapping[str, Any]
+    metric: str
+    plans: Sequence[Mapping[str, Any]]
+    outcomes: Sequence[Outcome]
+    paper: str | None
+
+    def names(self) -> list[Any]:
+        """The lines, in the order of the plan."""
+        return [name for (name,) in distinct(self.plans, (self.spec.lines,))]
+
+
+def figure_spec(values: Mapping[str, Any]) -> FigureSpec:
+    """Checked: unknown kinds and keys list the valid ones."""
+    keys = ("kind", "metrics", "lines", "panels", "x")
+    unknown = sorted(set(values) - set(keys))
+    if unknown:
+        raise InputError(f"[figure] has no {', '.join(unknown)}: it takes {', '.join(keys)}")
+    kind = values.get("kind")
+    if kind not in DRAW:
+        raise InputError(f"unknown kind of figure {kind!r}: choose one of {', '.join(sorted(DRAW))}")
+    if "metrics" not in values or "lines" not in values or (kind in ("lines", "scatter") and not values.get("x")):
+        raise InputError(f"[figure] of kind {kind} needs metrics, lines and, for lines and scatter, x; got {values}")
+    return FigureSpec(
+        kind, tuple(values["metrics"]), values["lines"], tuple(values.get("panels", ())), values.get("x", "")
+    )
+
+
+def draw(
+    spec: FigureSpec,
+    *,
+    title: str,
+    planned: Iterable[Mapping[str, Any]],
+    outcomes: Iterable[Outcome],
+    paper: str | None = None,
+) -> Canvas:
+    """One panel per case (and per metric); the published figures, where printed, as hollow marks."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as NewCanvas
+
+    panels = _panels(spec, list(planned), list(outcomes), paper)
+    columns = min(len(panels), 4)
+    rows = math.ceil(len(panels) / columns)
+    canvas = NewCanvas(figsize=(0.6 + 3.6 * columns, 1.1 + 2.9 * rows), layout="constrained")
+    FigureCanvasAgg(canvas)
+    axes = list(canvas.subplots(rows, columns, squeeze=False).flatten())
+    for place, panel in zip(axes, panels, strict=False):
+        place.set_title(_panel_title(panel), fontsize=9)
+        place.grid(alpha=0.25)
+        DRAW[spec.kind](place, panel)
+    for place in axes[len(panels) :]:
+        place.set_axis_off()
+    _legend(canvas, axes)
+    canvas.suptitle(title, fontsize=11)
+    return canvas
+
+
+def save(canvas: Canvas, path: Path) -> Path:
+    """Write the figure; the ending chooses the format."""
+    if path.suffix not in FORMATS:
+        raise InputError(f"a figure is written as one of {', '.join(FORMATS)}, got {path.name!r}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    canvas.savefig(path, dpi=150)
+    return path
+
+
+def cumulative(values: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+    """Sorted values and the share of rounds at or below each."""
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    return ordered, np.arange(1, ordered.size + 1) / max(ordered.size, 1)
+
+
+def _panels(
+    spec: FigureSpec, plans: list[Mapping[str, Any]], outcomes: list[Outcome], paper: str | None
+) -> list[Panel]:
+    if not plans:
+        raise InputError("there is nothing to draw: the experiment has no runs")
+    metrics = ("",) if spec.kind == "bars" else spec.metrics
+    cases = [dict(zip(spec.panels, values, strict=True)) for values in distinct(plans, spec.panels)]
+    return [
+        Panel(spec, case, metric, [p for p in plans if _fits(p, case)], outcomes, paper)
+        for case in cases
+        for metric in metrics
+    ]
+
+
+def _lines(axes: Axes, panel: Panel) -> None:
+    """The metric over x with its deviation as a band; the published points hollow and dashed."""
+    xs = sorted({x for (x,) in distinct(panel.plans, (panel.spec.x,))})
+    for position, name in enumerate(panel.names()):
+        where = {**panel.where, panel.spec.lines: name}
+        shown = [summarise(panel.outcomes, {**where, panel.spec.x: x}, panel.metric) for x in xs]
+        theirs = [published(panel.paper, panel.metric, {**where, panel.spec.x: x}) if panel.paper else None for x in xs]
+        mean = np.array([math.nan if f.mean is None else f.mean for f in shown])
+        spread = np.array([f.deviation or 0.0 for f in shown])
+        style: dict[str, Any] = {"color": f"C{position}", "marker": MARKERS[position % len(MARKERS)], "markersize": 4}
+        percent = 100 * np.array(xs)
+        axes.plot(percent, mean, label=str(name), **style)
+        axes.fill_between(percent, mean - spread, mean + spread, color=f"C{position}", alpha=0.12, linewidth=0)
+        if any(theirs):
+            points = [math.nan if t is None else t.mean for t in theirs]
+            axes.plot(percent, points, linestyle=":", markerfacecolor="none", label=f"{name} (paper)", **style)
+    _axis_labels(axes, panel.spec.x, panel.metric)
+
+
+def _cdf(axes: Axes, panel: Panel) -> None:
+    """The share of rounds in which the metric stayed at or below a value."""
+    for position, name in enumerate(panel.names()):
+        where = {**panel.where, panel.spec.lines: name}
+        rounds = [r.get(panel.metric) for o in panel.outcomes if _fits(o.settings, where) for r in o.rounds]
+        values, share = cumulative([value for value in rounds if value is not None and math.isfinite(value)])
+        axes.step(values, share, where="post", color=f"C{position}", label=str(name))
+    _axis_labels(axes, panel.metric, "share of rounds")
+    axes.set_xlim(-2, 102)
+    axes.set_ylim(0, 1.02)
+
+
+def _bars(axes: Axes, panel: Panel) -> None:
+    """All metrics side by side, a bar for every line."""
+    names, metrics = panel.names(), panel.spec.metrics
+    width = 0.8 / len(names)
+    for position, name in enumerate(names):
+        where = {**panel.where, panel.spec.lines: name}
+        shown = [summarise(panel.outcomes, where, metric) for metric in metrics]
+        places = np.arange(len(metrics)) + (position - (len(names) - 1) / 2) * width
+        heights = [math.nan if f.mean is None else f.mean for f in shown]
+        axes.bar(places, heights, width, yerr=[f.deviation or 0.0 for f in shown], capsize=2, label=str(name))
+    axes.set_xticks(range(len(metrics)), metrics, fontsize=8)
+    axes.set_ylabel("%", fontsize=8)
+    axes.set_ylim(0, 105)
+
+
+def _scatter(axes: Axes, panel: Panel) -> None:
+    """One metric against another, a mark for every line."""
+    for position, name in enumerate(panel.names()):
+        where = {**panel.where, panel.spec.lines: name}
+        across, up = (summarise(panel.outcomes, where, metric) for metric in (panel.spec.x, panel.metric))
+        if across.mean is None or up.mean is None:
+            continue
+        axes.errorbar(
+            across.mean, up.mean, xerr=across.deviation, yerr=up.deviation, linestyle="none", color=f"C{position % 10}",
+            marker=MARKERS[position % len(MARKERS)], markersize=6, elinewidth=0.7, label=str(name),
+        )  # fmt: skip
+    _axis_labels(axes, panel.spec.x, panel.metric)
+    axes.set_xlim(-5, 105)
+    axes.set_ylim(-5, 105)
+
+
+DRAW: dict[str, Callable[[Any, Panel], None]] = {"lines": _lines, "cdf": _cdf, "bars": _bars, "scatter": _scatter}
+
+
+def _axis_labels(axes: Axes, x: str, y: str) -> None:
+    axes.set_xlabel(LABELS.get(x, x), fontsize=8)
+    axes.set_ylabel(LABELS.get(y, y), fontsize=8)
+    axes.tick_params(labelsize=8)
+
+
+def _panel_title(panel: Panel) -> str:
+    return ", ".join(text_of(key, value) for key, value in panel.where.items())
+
+
+def _legend(canvas: Canvas, axes: Sequence[Axes]) -> None:
+    """One legend for all panels, each name once."""
+    found: dict[str, Any] = {}
+    for one in axes:
+        for handle, label in zip(*one.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    if found:
+        columns = min(len(found), 5)
+        canvas.legend(
+            found.values(), found.keys(), loc="outside lower center", ncols=columns, fontsize=8, frameon=False
+        )
+
+
+def _fits(settings: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
+    return all(settings.get(key) == value for key, value in where.items())

@@ -1,0 +1,180 @@
+"""Tables of what was run, mean ± deviation over the seeds, with the paper's own figure beside each of ours."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, stdev
+from typing import Any
+
+from martfl.errors import InputError
+from martfl.lab.paper import Cell, published
+
+FAR = 3.0  # points; a larger distance from the published figure is marked and wants an explanation
+MISSING = "–"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One finished run: its settings (`rule` by its label), its metrics in percent, and its rounds."""
+
+    settings: Mapping[str, Any]
+    metrics: Mapping[str, float | None]
+    rounds: Sequence[Mapping[str, float | None]] = ()
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """Which settings are spread over rows and columns, and which metrics fill the cells."""
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    metrics: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Ours and theirs for one cell."""
+
+    mean: float | None
+    deviation: float | None
+    runs: int
+    paper: Cell | None = None
+
+    @property
+    def far(self) -> bool:
+        """Further from the published figure than needs no explanation."""
+        return self.paper is not None and self.mean is not None and abs(self.mean - self.paper.mean) > FAR
+
+    def __str__(self) -> str:
+        ours = _with_deviation(self.mean, self.deviation) + ("*" if self.far else "")
+        return ours if self.paper is None else f"{ours} [{_with_deviation(self.paper.mean, self.paper.deviation)}]"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table ready to be written: names in the first columns, figures in the others."""
+
+    title: str
+    header: tuple[str, ...]
+    names: tuple[tuple[str, ...], ...]  # [rows][name columns]
+    figures: tuple[tuple[Figure, ...], ...]  # [rows][figure columns]
+    notes: tuple[str, ...] = field(default=())
+
+    def lines(self) -> list[tuple[str, ...]]:
+        """Every row as text."""
+        return [names + tuple(str(f) for f in figures) for names, figures in zip(self.names, self.figures, strict=True)]
+
+
+def table_spec(values: Mapping[str, Any]) -> TableSpec:
+    """The `[table]` part of an experiment file."""
+    expected = ("rows", "columns", "metrics")
+    if sorted(values) != sorted(expected) or not all(_strings(values[key]) for key in expected):
+        raise InputError(f"[table] takes lists of names for {', '.join(expected)}, got {dict(values)}")
+    return TableSpec(*(tuple(values[key]) for key in expected))
+
+
+def build_table(
+    spec: TableSpec,
+    *,
+    title: str,
+    planned: Iterable[Mapping[str, Any]],
+    outcomes: Iterable[Outcome],
+    paper: str | None = None,
+) -> Grid:
+    """Spread the outcomes over the plan; what has not been run stays empty. The plan gives the order."""
+    plans, found = list(planned), list(outcomes)
+    rows, columns = distinct(plans, spec.rows), distinct(plans, spec.columns)
+    figures = tuple(
+        tuple(
+            summarise(found, dict(zip(spec.rows + spec.columns, row + column, strict=True)), metric, paper)
+            for column in columns
+            for metric in spec.metrics
+        )
+        for row in rows
+    )
+    heads = tuple(_head(spec.columns, column, metric) for column in columns for metric in spec.metrics)
+    names = tuple(tuple(text_of(key, value) for key, value in zip(spec.rows, row, strict=True)) for row in rows)
+    return Grid(title, spec.rows + heads, names, figures, _notes(figures, found))
+
+
+def summarise(outcomes: Iterable[Outcome], where: Mapping[str, Any], metric: str, paper: str | None = None) -> Figure:
+    """Mean and sample deviation over the runs with these settings, and the published figure for them."""
+    matching = [o for o in outcomes if all(o.settings.get(key) == value for key, value in where.items())]
+    values = [value for o in matching if (value := o.metrics.get(metric)) is not None and math.isfinite(value)]
+    theirs = published(paper, metric, where) if paper else None
+    deviation = stdev(values) if len(values) > 1 else None
+    return Figure(fmean(values) if values else None, deviation, len(values), theirs)
+
+
+def to_markdown(grid: Grid) -> str:
+    """A Markdown table under its title, notes below."""
+    marks = ["---"] * len(grid.names[0]) if grid.names else ["---"] * len(grid.header)
+    marks += ["---:"] * (len(grid.header) - len(marks))
+    lines = [grid.header, tuple(marks), *grid.lines()]
+    body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return "\n\n".join([f"**{grid.title}**", body, *grid.notes]) + "\n"
+
+
+def to_csv(grid: Grid) -> str:
+    """One line per figure, numbers unrounded: for whoever wants to compute with them."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    name_columns = len(grid.names[0]) if grid.names else 0
+    head = grid.header[:name_columns]
+    writer.writerow([*head, "column", "mean", "deviation", "runs", "paper", "paper_deviation"])
+    for names, figures in zip(grid.names, grid.figures, strict=True):
+        for column, shown in zip(grid.header[name_columns:], figures, strict=True):
+            theirs = (shown.paper.mean, shown.paper.deviation) if shown.paper else (None, None)
+            writer.writerow([*names, column, shown.mean, shown.deviation, shown.runs, *theirs])
+    return out.getvalue()
+
+
+def _notes(figures: Iterable[Iterable[Figure]], outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+    """What a reader must know: how many seeds and rounds, what the brackets and the star mean, what diverged."""
+    flat = [shown for row in figures for shown in row]
+    runs = sorted({shown.runs for shown in flat if shown.runs})
+    notes = [f"Runs a cell: {_span(runs)}. Deviation: of the sample, over seeds."] if runs else ["Nothing was run yet."]
+    rounds = sorted({int(o.metrics["rounds"] or 0) for o in outcomes if o.metrics.get("rounds")})
+    if rounds:
+        notes[0] += f" Rounds a run: {_span(rounds)}."
+    if any(shown.paper for shown in flat):
+        notes.append("In brackets: the paper's own figure." + _far_note(flat))
+    diverged = sum(bool(o.settings.get("diverged")) for o in outcomes)
+    return (*notes, f"{diverged} runs diverged and are left out.") if diverged else tuple(notes)
+
+
+def _far_note(figures: Iterable[Figure]) -> str:
+    return f" A star: more than {FAR:g} points away from it." if any(shown.far for shown in figures) else ""
+
+
+def _span(values: Sequence[int]) -> str:
+    return str(values[0]) if len(values) == 1 else f"{values[0]} to {values[-1]}"
+
+
+def _with_deviation(mean: float | None, deviation: float | None) -> str:
+    if mean is None:
+        return MISSING
+    return f"{mean:.2f}" if deviation is None else f"{mean:.2f} ± {deviation:.2f}"
+
+
+def distinct(plans: Iterable[Mapping[str, Any]], keys: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    """The different values of these settings, in the order of the plan."""
+    return list(dict.fromkeys(tuple(plan.get(key) for key in keys) for plan in plans))
+
+
+def _head(keys: tuple[str, ...], values: tuple[Any, ...], metric: str) -> str:
+    parts = [text_of(key, value) for key, value in zip(keys, values, strict=True)]
+    return " ".join([*parts, metric])
+
+
+def text_of(key: str, value: Any) -> str:
+    """Shares as percentages, everything else as it is."""
+    return f"{value:.0%}" if key in ("biased", "malicious") and isinstance(value, (int, float)) else str(value)
+
+
+def _strings(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(part, str) for part in value)

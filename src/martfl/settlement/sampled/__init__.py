@@ -1,1 +1,35 @@
-"""Settlement by sampling and Groth16, as in the paper (§5.1)."""
+"""Settlement by sampling and Groth16, as in the paper (§5.1); `statement` is the specification."""
+
+from martfl.settlement.sampled.epoch import Aggregated, aggregate_model, prove_samples, state_samples
+from martfl.settlement.sampled.groth16 import Proof, ProvingKey, VerifyingKey, prove, setup, specialise, verify
+from martfl.settlement.sampled.keys import cached_keys, key_hash, key_words
+from martfl.settlement.sampled.quantise import Affine, Quantisation
+from martfl.settlement.sampled.scheme import Commitment, Evidence, Opening, SampledScheme, make_scheme
+from martfl.settlement.sampled.statement import Constants, Shape, Statement
+
+__all__ = [
+    "Affine",
+    "Aggregated",
+    "Commitment",
+    "Constants",
+    "Evidence",
+    "Opening",
+    "Proof",
+    "ProvingKey",
+    "Quantisation",
+    "SampledScheme",
+    "Shape",
+    "Statement",
+    "VerifyingKey",
+    "aggregate_model",
+    "cached_keys",
+    "key_hash",
+    "key_words",
+    "make_scheme",
+    "prove",
+    "prove_samples",
+    "setup",
+    "specialise",
+    "state_samples",
+    "verify",
+]

@@ -1,0 +1,106 @@
+"""A provider's commitments: to its whole update before it is judged, to the sampled values once they are drawn.
+
+    salt_0 ‖ salt_1 ‖ … = SHAKE-256("martfl/salts/v1" ‖ seed)             32 bytes a leaf
+    r                   = SHAKE-256("martfl/blinding/v1" ‖ seed)          31 bytes, so below the field
+    update_root         = keccak(merkle root of salted leaves ‖ keccak(r as a word))
+    cm                  = Poseidon(pack(q[samples]) ‖ r)
+
+One secret seed of 32 bytes opens both, so a delivery is the quantised update and the seed.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from martfl.settlement.errors import SettlementError
+from martfl.settlement.sampled.keccak import keccak, word
+from martfl.settlement.sampled.merkle import Path, Tree, TreeShape, build_tree, verify_path
+from martfl.settlement.sampled.packing import pack, slot
+from martfl.settlement.sampled.poseidon import hash_many
+from martfl.settlement.sampled.quantise import check_range
+from martfl.settlement.sampled.statement import FIELD, Shape
+
+
+@dataclass(frozen=True)
+class Objection:
+    """What `object_commitment` takes: the sampled leaves with their paths, the cap and the blinding."""
+
+    cap: tuple[bytes, ...]
+    paths: tuple[Path, ...]  # one for each sample
+    blinding: int
+
+
+def new_seed() -> bytes:
+    """32 secret bytes."""
+    return secrets.token_bytes(32)
+
+
+def update_tree(update: npt.NDArray[Any], *, seed: bytes, shape: Shape) -> Tree:
+    """The salted tree of a quantised update."""
+    values = check_range(update, bits=shape.update_bits, name="update")
+    leaves = TreeShape(parameters=len(values), bits=shape.update_bits).leaves
+    salts = hashlib.shake_256(b"martfl/salts/v1" + _checked(seed)).digest(32 * leaves)
+    return build_tree(values, bits=shape.update_bits, salts=salts)
+
+
+def blinding(seed: bytes) -> int:
+    """r."""
+    return int.from_bytes(hashlib.shake_256(b"martfl/blinding/v1" + _checked(seed)).digest(31), "big")
+
+
+def update_root(tree: Tree, *, blinding: int) -> bytes:
+    """What a provider posts with `commit_model`."""
+    return bind(tree.root, blinding=blinding)
+
+
+def bind(root: bytes, *, blinding: int) -> bytes:
+    """keccak(root ‖ keccak(r)): the samples' blinding is fixed together with the update."""
+    return keccak(root + keccak(word(blinding)))
+
+
+def update_commitment(sampled: Sequence[int], *, blinding: int, shape: Shape) -> int:
+    """cm for the values at the sampled indices."""
+    if len(sampled) != shape.samples:
+        raise SettlementError(f"{shape.samples} sampled values for this shape, got {len(sampled)}")
+    return hash_many(pack([int(q) for q in sampled], bits=shape.update_bits), blinding=blinding)
+
+
+def empty_commitment(shape: Shape) -> int:
+    """EMPTY: what stands for a provider of weight 0 and for an unused slot."""
+    return update_commitment([0] * shape.samples, blinding=0, shape=shape)
+
+
+def make_objection(tree: Tree, *, blinding: int, indices: Sequence[int]) -> Objection:
+    """A provider's openings of its own sampled values."""
+    return Objection(tree.cap, tuple(tree.open(j) for j in indices), blinding)
+
+
+def objection_holds(
+    objection: Objection, *, root: bytes, posted: int, indices: Sequence[int], parameters: int, shape: Shape
+) -> bool:
+    """The contract's ruling: the openings are the provider's, and the posted cm is not theirs."""
+    tree = TreeShape(parameters=parameters, bits=shape.update_bits)
+    if len(objection.paths) != len(indices) or not 0 <= objection.blinding < FIELD:
+        return False
+    inner = keccak(b"".join(objection.cap))
+    if bind(inner, blinding=objection.blinding) != root:
+        return False
+    for j, path in zip(indices, objection.paths, strict=True):
+        opened = verify_path(root=inner, cap=objection.cap, path=path, shape=tree, salted=True)
+        if not opened or path.leaf != tree.leaf_of(j):
+            return False
+    values = [
+        slot(int.from_bytes(p.word, "big"), index=j, bits=shape.update_bits)
+        for j, p in zip(indices, objection.paths, strict=True)
+    ]
+    return update_commitment(values, blinding=objection.blinding, shape=shape) != posted
+
+
+def _checked(seed: bytes) -> bytes:
+    if len(seed) != 32:
+        raise SettlementError(f"a seed has 32 bytes, got {len(seed)}")
+    return seed

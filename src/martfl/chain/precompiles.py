@@ -3,7 +3,7 @@
 Settlements and subgroup checks go through this precompile, so tests and the demo feel the difference.
 """
 
-from typing import Any, ClassVar
+from typing import Any
 
 from eth.exceptions import VMError
 from eth.precompiles.bls12_381.constants import BLS12_G1_MSM_GAS, G1_MSM_DISCOUNTS, G1_MSM_MAX_DISCOUNT, MSM_MULTIPLIER
@@ -46,10 +46,13 @@ def _encode(point: Any) -> bytes:
     return PADDING + xy[:48] + PADDING + xy[48:]
 
 
+PRECOMPILES = {**PRAGUE_PRECOMPILES, G1MSM: g1_msm}
+
+
 class FastComputation(PragueComputation):
     """Prague with the faster precompile."""
 
-    _precompiles: ClassVar[dict[Address, Any]] = {**PRAGUE_PRECOMPILES, G1MSM: g1_msm}
+    _precompiles = PRECOMPILES
 
 
 class FastState(PragueState):

@@ -1,0 +1,122 @@
+"""Figures: what is drawn is what was measured, read back from the axes."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from martfl.errors import InputError
+from martfl.lab.figures import cumulative, draw, figure_spec, save
+from martfl.lab.tables import Outcome
+
+RULES, SHARES = ("fltrust", "martfl"), (0.3, 0.4)
+PLAN = [
+    {"dataset": "trec", "attack": attack, "rule": rule, "malicious": share, "seed": seed}
+    for attack in ("backdoor", "sybil")
+    for rule in RULES
+    for share in SHARES
+    for seed in (0, 1)
+]
+RUNS = [
+    Outcome(
+        plan,
+        {
+            "mta": 100 * plan["malicious"] + 10 * RULES.index(plan["rule"]) + 2 * plan["seed"],
+            "dac": 40.0 + plan["seed"],
+            "inclusiveness": 60.0,
+            "robustness": 90.0,
+        },
+        tuple({"inclusiveness": value} for value in (0.0, 50.0, 50.0, 100.0)),
+    )
+    for plan in PLAN
+]
+LINES = {"kind": "lines", "x": "malicious", "metrics": ["mta"], "lines": "rule", "panels": ["dataset", "attack"]}
+
+
+def drawn(values, **more):
+    given = {"title": "Attacks", "planned": PLAN, "outcomes": RUNS} | more
+    return draw(figure_spec(values), **given)
+
+
+def curves(axes):
+    return {line.get_label(): line.get_xydata() for line in axes.get_lines()}
+
+
+def test_lines_are_means_over_seeds_one_panel_per_case() -> None:
+    axes = drawn(LINES).axes
+    assert [panel.get_title() for panel in axes] == ["trec, backdoor", "trec, sybil"]
+    found = curves(axes[0])
+    assert sorted(found) == ["fltrust", "martfl"]
+    assert found["martfl"] == pytest.approx(np.array([[30.0, 41.0], [40.0, 51.0]]))
+
+
+def test_the_published_points_lie_beside_ours() -> None:
+    found = curves(drawn(LINES | {"metrics": ["dac"]}, paper="table3").axes[0])
+    assert found["martfl (paper)"] == pytest.approx(np.array([[30.0, 53.76], [40.0, 51.50]]))
+    assert found["martfl"][:, 1] == pytest.approx([40.5, 40.5])
+
+
+def test_every_metric_gets_its_panel() -> None:
+    axes = drawn(LINES | {"metrics": ["mta", "dac"]}).axes
+    assert [panel.get_ylabel() for panel in axes] == ["accuracy (%)", "cost: share bought (%)"] * 2
+
+
+def test_a_missing_run_leaves_a_gap() -> None:
+    some = [run for run in RUNS if run.settings["malicious"] == 0.3]
+    assert np.isnan(curves(drawn(LINES, outcomes=some).axes[0])["martfl"][1, 1])
+
+
+def test_the_cumulative_distribution_of_the_rounds() -> None:
+    spec = {"kind": "cdf", "metrics": ["inclusiveness"], "lines": "rule", "panels": ["attack"]}
+    points = curves(drawn(spec).axes[0])["martfl"]
+    assert points[:, 0].tolist() == [0.0] * 4 + [50.0] * 8 + [100.0] * 4
+    assert points[-1, 1] == 1.0
+
+
+@pytest.mark.parametrize("values", [[], [3.0], [2.0, 1.0, 2.0]])
+def test_cumulative_shares_rise_to_one(values) -> None:
+    ordered, share = cumulative(values)
+    assert ordered.tolist() == sorted(values)
+    assert share.tolist() == pytest.approx([(i + 1) / len(values) for i in range(len(values))])
+
+
+def test_bars_have_the_measured_heights() -> None:
+    spec = {"kind": "bars", "metrics": ["robustness", "inclusiveness"], "lines": "rule", "panels": ["attack"]}
+    heights = [bar.get_height() for bar in drawn(spec).axes[0].patches]
+    assert heights == [90.0, 60.0, 90.0, 60.0]
+
+
+def test_a_scatter_sets_one_metric_against_the_other() -> None:
+    spec = {"kind": "scatter", "x": "inclusiveness", "metrics": ["robustness"], "lines": "rule", "panels": ["attack"]}
+    axes = drawn(spec).axes[0]
+    assert [container.lines[0].get_xydata().tolist() for container in axes.containers] == [[[60.0, 90.0]]] * 2
+    assert axes.get_xlabel() == "inclusiveness (%)"
+
+
+@pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
+def test_it_is_written_in_the_format_of_the_ending(tmp_path, ending) -> None:
+    path = save(drawn(LINES), tmp_path / "new" / f"attacks{ending}")
+    assert path.stat().st_size > 1000
+    if ending == ".png":
+        with Image.open(path) as image:
+            assert image.width > image.height  # two panels side by side
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (LINES | {"kind": "pie"}, "unknown kind of figure 'pie': choose one of bars, cdf, lines, scatter"),
+        (LINES | {"colour": "red"}, r"\[figure\] has no colour: it takes kind, metrics, lines, panels, x"),
+        ({"kind": "lines", "metrics": ["mta"], "lines": "rule"}, r"kind lines needs metrics, lines and.*x"),
+        ({"kind": "cdf", "lines": "rule"}, r"kind cdf needs metrics"),
+    ],
+)
+def test_a_malformed_spec_is_refused(values, message) -> None:
+    with pytest.raises(InputError, match=message):
+        figure_spec(values)
+
+
+def test_other_formats_and_empty_plans_are_refused(tmp_path) -> None:
+    with pytest.raises(InputError, match=r"written as one of \.png, \.svg, \.pdf, got 'attacks.gif'"):
+        save(drawn(LINES), tmp_path / "attacks.gif")
+    with pytest.raises(InputError, match="nothing to draw"):
+        drawn(LINES, planned=[])

@@ -22,6 +22,7 @@ from martfl.settlement.exact import (
     commit_initial,
     commit_model,
     verify_model,
+    verify_step,
 )
 
 G1MSM = "0x000000000000000000000000000000000000000C"
@@ -30,7 +31,7 @@ G1MSM = "0x000000000000000000000000000000000000000C"
 @pytest.fixture(scope="module")
 def epoch(key, draw_update):
     """A model, four updates with commitments and openings, weights (one of them zero)."""
-    model = np.random.default_rng(9).integers(-(2**40), 2**40, key.parameters)
+    model = np.random.default_rng(9).integers(-(2**38), 2**38, key.parameters)
     updates = [draw_update(key, seed) for seed in range(4)]
     commitments, openings = zip(*(commit(u, key) for u in updates), strict=True)
     return model, updates, list(commitments), list(openings), integer_weights([0.9, 0.0, 0.2, 1.0])
@@ -137,6 +138,17 @@ def test_bad_weights_and_counts_are_refused(key, epoch):
         combine_blindings(1, weights, openings[:3])
     with pytest.raises(SettlementError, match="100 parameters expected, got 99"):
         aggregate(model, weights, [u[:99] for u in updates], layout=key.layout)
+
+
+def test_a_step_is_verified_from_the_two_models(key, epoch):
+    model, updates, commitments, openings, weights = epoch
+    after = aggregate(model, weights, updates, layout=key.layout)
+    blinding = combine_blindings(0, weights, openings)
+    assert verify_step(model, after, blinding, weights, commitments, key)
+    assert not verify_step(model, after, (blinding + 1) % ORDER, weights, commitments, key)
+    assert not verify_step(after, model, blinding, weights, commitments, key)
+    far = np.full(key.parameters, key.layout.model_bound)
+    assert not verify_step(-far, far, blinding, weights, commitments, key)
 
 
 def test_the_precompile_computes_the_same_running_commitment(key, epoch):

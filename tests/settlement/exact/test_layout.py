@@ -28,8 +28,9 @@ def scalars(data):
 def test_the_slot_holds_the_model_of_the_last_epoch_and_all_slots_fit_the_order(layout):
     worst = layout.initial_bound + layout.epochs * 2**16 * (2 ** (layout.bits - 1) - 1)
     assert layout.model_bound == worst <= 2 ** (layout.width - 1) - 1
+    assert worst > 2 ** (layout.width - 2) - 1  # no bit to spare
     assert 2 ** (layout.width * layout.slots) <= 2**254 < ORDER
-    assert (layout.slots + 1) * (worst.bit_length() + 1) > 254  # one more slot would not fit
+    assert layout.width * (layout.slots + 1) > 254  # one more slot would not fit
 
 
 @given(layouts, st.data())

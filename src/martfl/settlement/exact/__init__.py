@@ -8,6 +8,7 @@ from martfl.settlement.exact.aggregate import (
     combine_blindings,
     commit_initial,
     verify_model,
+    verify_step,
 )
 from martfl.settlement.exact.commitment import (
     CommitmentKey,
@@ -49,4 +50,5 @@ __all__ = [
     "make_scheme",
     "verify_model",
     "verify_opening",
+    "verify_step",
 ]

@@ -74,3 +74,27 @@ def verify_model(
     except SettlementError:
         return False
     return True
+
+
+def verify_step(
+    before: Integers,
+    after: Integers,
+    blinding: int,
+    weights: Sequence[int],
+    commitments: Sequence[Commitment],
+    key: CommitmentKey,
+) -> bool:
+    """Whether `after` is `before` plus the committed updates, from the two models alone:
+
+        C(W^t − W^{t−1}, ρ_W^t − ρ_W^{t−1}) = Σ k_i C_i,     |W^t − W^{t−1}| ≤ A
+
+    `blinding` is the difference mod r. One multiplication with short scalars, for those who know W^{t−1} already.
+    """
+    try:
+        units = check_weights(weights, providers=len(commitments))
+        old, new = (key.layout.check_model(m, parameters=key.parameters) for m in (before, after))
+        step = key.layout.check_step(new - old, parameters=key.parameters)
+        changed = commit_model(step, blinding, key)
+    except SettlementError:
+        return False
+    return bool(multiexp([c.to_point() for c in commitments], list(map(scalar, units))) == changed.to_point())

@@ -18,7 +18,7 @@ Bounds. With |q| ≤ 2^(b−1) − 1, Σ k_i = 2^16 and |W^0| ≤ B_0, after t �
 
     |Σ k_i q_i| ≤ 2^16 (2^(b−1) − 1) = A,     |W^t| ≤ B_0 + T·A = B ≤ 2^(w−1) − 1
 
-`derive` takes the largest s for which B fits. A model outside B is refused; nothing ever wraps.
+w is the smallest width that holds B, s = ⌊254/w⌋. A model outside B is refused; nothing ever wraps.
 """
 
 from dataclasses import dataclass
@@ -32,8 +32,9 @@ from martfl.settlement.weights import WEIGHT_TOTAL
 
 SCALAR_BITS = 254  # the group order r lies between 2^254 and 2^255
 MAX_WIDTH = 62  # slots are computed in int64
-DEFAULT_EPOCHS = 500
-DEFAULT_INITIAL_BOUND = 1 << 40
+# Six slots of 40 bits: 128 epochs at full swing from a first model of 128 times the range of an update.
+DEFAULT_EPOCHS = 128
+DEFAULT_INITIAL_BOUND = 1 << 38
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,12 +71,12 @@ class SlotLayout:
     @property
     def slots(self) -> int:
         """s: parameters in one scalar."""
-        return SCALAR_BITS // (self.model_bound.bit_length() + 1)
+        return SCALAR_BITS // self.width
 
     @property
     def width(self) -> int:
-        """w: bits of a slot; all that s slots leave room for."""
-        return min(SCALAR_BITS // self.slots, MAX_WIDTH)
+        """w: bits of a slot; the fewest that hold B and a sign, since every bit costs multi-scalar work."""
+        return self.model_bound.bit_length() + 1
 
     def points(self, parameters: int) -> int:
         """Generators that a vector of `parameters` values needs."""
@@ -90,6 +91,10 @@ class SlotLayout:
     def check_initial(self, values: Integers) -> npt.NDArray[np.int64]:
         """The first model: |W^0| ≤ B_0."""
         return _check(values, "initial model", self.initial_bound, None).astype(np.int64, copy=False)
+
+    def check_step(self, values: Integers, *, parameters: int) -> npt.NDArray[np.int64]:
+        """The change of one epoch: |Σ k_i q_i| ≤ A."""
+        return _check(values, "step", self.aggregate_bound, parameters).astype(np.int64, copy=False)
 
     def check_model(self, values: Integers, *, parameters: int | None = None) -> npt.NDArray[np.int64]:
         """A vector of integers with |W| ≤ B."""

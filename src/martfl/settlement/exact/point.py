@@ -18,6 +18,7 @@ EIP2537_BYTES = 128
 XY_BYTES = 96
 _PAD = bytes(16)
 _MIN_SPLIT = 4096  # below this many points a second thread costs more than it gains
+_MAX_SPLIT = 1 << 18  # the library copies what it is given, some 400 bytes a point; larger parts gain no speed
 
 
 @dataclass(frozen=True)
@@ -79,11 +80,12 @@ def multiexp(points: list[G1Point], scalars: list[Scalar], *, threads: int | Non
         raise SettlementError(f"as many scalars as points: {len(points)} points, {len(scalars)} scalars")
     if not points:
         return G1Point.identity()
-    parts = max(1, min(threads or os.cpu_count() or 1, len(points) // _MIN_SPLIT))
+    workers = max(1, min(threads or os.cpu_count() or 1, len(points) // _MIN_SPLIT))
+    parts = workers * -(-len(points) // (_MAX_SPLIT * workers))
     if parts == 1:
         return G1Point.multiexp_unchecked(points, scalars)
     cuts = [len(points) * part // parts for part in range(parts + 1)]
-    with ThreadPoolExecutor(parts) as pool:
+    with ThreadPoolExecutor(workers) as pool:
         partial = pool.map(lambda a, b: G1Point.multiexp_unchecked(points[a:b], scalars[a:b]), cuts[:-1], cuts[1:])
         return sum(partial, start=G1Point.identity())
 

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from martfl.settlement.errors import SettlementError
-from martfl.settlement.exact.aggregate import INITIAL_BLINDING, aggregate, combine_blindings
-from martfl.settlement.exact.commitment import CommitmentKey, Opening, commit, commit_model, scalar, verify_opening
+from martfl.settlement.exact.aggregate import INITIAL_BLINDING, aggregate, combine_blindings, verify_step
+from martfl.settlement.exact.commitment import CommitmentKey, Opening, commit, verify_opening
 from martfl.settlement.exact.generators import Progress
 from martfl.settlement.exact.layout import SlotLayout
-from martfl.settlement.exact.point import Commitment, multiexp
+from martfl.settlement.exact.packing import ORDER
+from martfl.settlement.exact.point import Commitment
 from martfl.settlement.fixed_point import Integers
 from martfl.settlement.scheme import SchemeName, Settlement
-from martfl.settlement.weights import check_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,17 +64,12 @@ class ExactScheme:
         weights: Sequence[int],
         commitments: Sequence[Commitment],
     ) -> bool:
-        """C(W^t, ρ^t) = C(W^{t−1}, ρ^{t−1}) + Σ k_i C_i."""
+        """C(W^t − W^{t−1}, ρ^t − ρ^{t−1}) = Σ k_i C_i."""
         after = settlement.model
-        try:
-            units = check_weights(weights, providers=len(commitments))
-            old = commit_model(before.values, before.blinding, self.key)
-            new = commit_model(after.values, after.blinding, self.key)
-        except SettlementError:
+        if not (0 <= before.blinding < ORDER and 0 <= after.blinding < ORDER):
             return False
-        points = [old.to_point(), *(c.to_point() for c in commitments)]
-        expected = multiexp(points, [scalar(1), *map(scalar, units)])
-        return bool(expected == new.to_point())
+        blinding = (after.blinding - before.blinding) % ORDER
+        return verify_step(before.values, after.values, blinding, weights, commitments, self.key)
 
 
 def make_scheme(*, parameters: int, layout: SlotLayout | None = None, progress: Progress | None = None) -> ExactScheme:

@@ -11,5 +11,6 @@ ROLE_COLOURS = {
     "qualified": SKY,
     "candidate": ORANGE,
     "dropped": VERMILION,
+    "silent": GREY,
 }
-ROLE_MARKERS = {"baseline": "*", "high quality": "o", "qualified": "s", "candidate": "D", "dropped": "X"}
+ROLE_MARKERS = {"baseline": "*", "high quality": "o", "qualified": "s", "candidate": "D", "dropped": "X", "silent": "."}

@@ -7,14 +7,18 @@ from martfl.selection.kappa import choose_baseline, cohen_kappa, kappa_deviation
 from martfl.selection.kmeans import Clustering, kmeans
 from martfl.selection.result import Distribution, Role, Selection
 from martfl.selection.select import RULES, check_scores, select
+from martfl.selection.strategy import STRATEGIES, Buyer, Strategy, make_strategy
 
 __all__ = [
     "RULES",
+    "STRATEGIES",
+    "Buyer",
     "Clustering",
     "Distribution",
     "GapStatistic",
     "Role",
     "Selection",
+    "Strategy",
     "check_scores",
     "choose_baseline",
     "cohen_kappa",
@@ -23,6 +27,7 @@ __all__ = [
     "gap_statistic",
     "kappa_deviation",
     "kmeans",
+    "make_strategy",
     "plot",
     "select",
 ]

@@ -25,6 +25,7 @@ class Role(StrEnum):
     QUALIFIED = "qualified"
     CANDIDATE = "candidate"
     DROPPED = "dropped"
+    SILENT = "silent"
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Selection:
     @property
     def bought(self) -> tuple[int, ...]:
         """Everybody whose plaintext the acquirer gets, the baseline included."""
-        return tuple(i for i, role in enumerate(self.roles) if role is not Role.DROPPED)
+        return tuple(i for i, role in enumerate(self.roles) if role not in (Role.DROPPED, Role.SILENT))
 
     def reason(self, provider: int) -> str:
         """One sentence for the provider: what was decided, and from which numbers."""
@@ -84,6 +85,7 @@ class Selection:
             Role.QUALIFIED: f"score {score:.3f} is above the low group, {abs(score - best):.3f} from the best centroid",
             Role.CANDIDATE: f"score {score:.3f} is in the low group; drawn at random for a look as a possible baseline",
             Role.DROPPED: f"score {score:.3f} is in the low group; the best centroid is {best:.3f}",
+            Role.SILENT: "gave no valid answer to the request for a score, so that it could not be judged",
         }[role]
 
     def _why_kept(self, score: float) -> str:

@@ -1,0 +1,52 @@
+"""Parties in one process: for tests, the demo, and a market on one machine."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from martfl.chain.embedded import EmbeddedChain
+
+log = logging.getLogger(__name__)
+Handler = Callable[[bytes], bytes]
+
+
+@dataclass
+class LocalLink:
+    """Calls each provider's handler; one that raises did not answer."""
+
+    handlers: Mapping[str, Handler]
+    workers: int = 2
+    asked: Callable[[], None] = field(default=lambda: None)  # told after every answer, for progress
+
+    def members(self) -> Sequence[str]:
+        """Everybody with a handler."""
+        return list(self.handlers)
+
+    def ask(self, requests: Mapping[str, bytes], *, seconds: float) -> Mapping[str, bytes]:
+        """All at once, `workers` at a time. In one process there is nothing to wait for, so `seconds` is not used."""
+        with ThreadPoolExecutor(self.workers) as pool:
+            answers = dict(zip(requests, pool.map(self._one, requests.items()), strict=True))
+        return {name: answer for name, answer in answers.items() if answer is not None}
+
+    def _one(self, request: tuple[str, bytes]) -> bytes | None:
+        name, data = request
+        try:
+            return self.handlers[name](data)
+        except Exception:  # a provider that breaks must not break the market
+            log.exception("provider %s failed", name)
+            return None
+        finally:
+            self.asked()
+
+
+@dataclass(frozen=True)
+class EmbeddedClock:
+    """The embedded chain has no time of its own: waiting means moving it on."""
+
+    chain: EmbeddedChain
+
+    def wait_until(self, timestamp: int) -> None:
+        """Travel there, if it is not past."""
+        if self.chain.now() < timestamp:
+            self.chain.travel_to(timestamp)

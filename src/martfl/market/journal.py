@@ -1,0 +1,183 @@
+"""A party's memory: an SQLite file in which every step is on disk before its consequence is relied on.
+
+A step has a name and an epoch; `once` runs its work the first time and recalls the result ever after, so that a party
+killed at any point goes on by being started again. Secrets and large arrays are blobs beside the steps. Remarks are
+what happened to whom, for reputation, reports and alarms.
+"""
+
+import fcntl
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from martfl.market.errors import JournalError
+
+T = TypeVar("T")
+NAME = "journal.sqlite"
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS steps (epoch INTEGER, step TEXT, value TEXT NOT NULL, at REAL NOT NULL,
+                                  seconds REAL NOT NULL, PRIMARY KEY (epoch, step));
+CREATE TABLE IF NOT EXISTS blobs (epoch INTEGER, name TEXT, data BLOB NOT NULL, PRIMARY KEY (epoch, name));
+CREATE TABLE IF NOT EXISTS remarks (id INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, subject TEXT NOT NULL,
+                                    kind TEXT NOT NULL, detail TEXT NOT NULL, at REAL NOT NULL,
+                                    UNIQUE (epoch, subject, kind));
+"""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A finished step: its result, when it was done and how long it took."""
+
+    epoch: int
+    name: str
+    value: Any
+    at: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something worth remembering about a party in an epoch."""
+
+    epoch: int
+    subject: str
+    kind: str
+    detail: str
+    at: float
+
+
+class Journal:
+    """One party's journal in a folder of its own. A writer holds the folder alone; readers may look at any time."""
+
+    def __init__(self, folder: Path, *, read_only: bool = False) -> None:
+        self.folder = folder
+        self._lock = None if read_only else _lock(folder)
+        try:
+            self._db = _open(folder / NAME, read_only=read_only)
+        except sqlite3.Error as error:
+            raise JournalError(f"the journal in {folder} cannot be opened: {error}") from error
+
+    def close(self) -> None:
+        """Let the folder go."""
+        self._db.close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def __enter__(self) -> "Journal":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- steps ---------------------------------------------------------------------------------------------------
+
+    def once(self, epoch: int, step: str, work: Callable[[], T]) -> T:
+        """The result of `step`: recalled, or worked out now and written before it is returned. JSON values only."""
+        known = self.recall(epoch, step)
+        if known is not None:
+            return known.value  # type: ignore[no-any-return]
+        begun = time.perf_counter()
+        value = work()
+        self.record(epoch, step, value, seconds=time.perf_counter() - begun)
+        return value
+
+    def recall(self, epoch: int, step: str) -> Step | None:
+        """The finished step, if it is finished."""
+        row = self._read("SELECT * FROM steps WHERE epoch = ? AND step = ?", epoch, step)
+        return _step(row[0]) if row else None
+
+    def record(self, epoch: int, step: str, value: Any, *, seconds: float = 0.0) -> None:
+        """Write a finished step; it must not be there yet."""
+        text = json.dumps(value, sort_keys=True)
+        self._write("INSERT INTO steps VALUES (?, ?, ?, ?, ?)", epoch, step, text, time.time(), seconds)
+
+    def steps(self, epoch: int | None = None) -> list[Step]:
+        """Everything finished, in the order of time."""
+        where, values = ("", ()) if epoch is None else (" WHERE epoch = ?", (epoch,))
+        return [_step(row) for row in self._read(f"SELECT * FROM steps{where} ORDER BY at, rowid", *values)]
+
+    # --- blobs ---------------------------------------------------------------------------------------------------
+
+    def keep(self, epoch: int, name: str, data: bytes) -> None:
+        """Keep bytes under a name; the same name keeps its first content."""
+        self._write("INSERT OR IGNORE INTO blobs VALUES (?, ?, ?)", epoch, name, data)
+
+    def blob(self, epoch: int, name: str) -> bytes | None:
+        """The bytes kept under a name."""
+        row = self._read("SELECT data FROM blobs WHERE epoch = ? AND name = ?", epoch, name)
+        return bytes(row[0]["data"]) if row else None
+
+    def forget(self, epoch: int, *, keep: frozenset[str] = frozenset()) -> None:
+        """Delete the blobs of an epoch that nobody needs any more, but those named."""
+        names = [row["name"] for row in self._read("SELECT name FROM blobs WHERE epoch = ?", epoch)]
+        for name in set(names) - keep:
+            self._write("DELETE FROM blobs WHERE epoch = ? AND name = ?", epoch, name)
+
+    # --- remarks -------------------------------------------------------------------------------------------------
+
+    def remark(self, epoch: int, subject: str, kind: str, detail: str) -> None:
+        """Remember something about a party; said twice of one epoch, it counts once."""
+        self._write(
+            "INSERT OR IGNORE INTO remarks (epoch, subject, kind, detail, at) VALUES (?, ?, ?, ?, ?)",
+            *(epoch, subject, kind, detail, time.time()),
+        )
+
+    def remarks(self, *, subject: str | None = None) -> list[Remark]:
+        """What was remembered, oldest first."""
+        where, values = ("", ()) if subject is None else (" WHERE subject = ?", (subject,))
+        rows = self._read(f"SELECT epoch, subject, kind, detail, at FROM remarks{where} ORDER BY id", *values)
+        return [Remark(**dict(row)) for row in rows]
+
+    # --- plumbing ------------------------------------------------------------------------------------------------
+
+    def _read(self, query: str, *values: Any) -> list[sqlite3.Row]:
+        with _explained(self.folder):
+            return self._db.execute(query, values).fetchall()
+
+    def _write(self, query: str, *values: Any) -> None:
+        with _explained(self.folder), self._db:  # commits, or leaves everything as it was
+            self._db.execute(query, values)
+
+
+def _lock(folder: Path) -> int:
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(lock)
+        raise JournalError(f"another process is using the journal in {folder}") from error
+    return lock
+
+
+def _open(path: Path, *, read_only: bool) -> sqlite3.Connection:
+    if read_only:
+        database = sqlite3.connect(f"file:{path}?mode=ro", uri=True, check_same_thread=False)
+    else:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # secrets lie in it
+        database = sqlite3.connect(path, check_same_thread=False)
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        database.executescript(SCHEMA)
+    database.row_factory = sqlite3.Row
+    return database
+
+
+@contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise JournalError(f"the journal in {folder} failed, and nothing was half-written: {error}") from error
+
+
+def _step(row: sqlite3.Row) -> Step:
+    return Step(row["epoch"], row["step"], json.loads(row["value"]), row["at"], row["seconds"])

@@ -1,0 +1,36 @@
+"""How an acquirer reaches providers, and how it waits. `martfl.federation` has the implementations."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from martfl.chain.network import Chain
+
+
+class Link(Protocol):
+    """Carries signed messages; who does not answer in time is missing from the answers."""
+
+    def members(self) -> Sequence[str]:
+        """The addresses that can be asked."""
+
+    def ask(self, requests: Mapping[str, bytes], *, seconds: float) -> Mapping[str, bytes]:
+        """Send each member its request, all at once, and gather what comes back."""
+
+
+class Clock(Protocol):
+    """The chain's time."""
+
+    def wait_until(self, timestamp: int) -> None:
+        """Return when the chain's latest block is at `timestamp` or later."""
+
+
+class ChainClock:
+    """Waits for a chain that has its own time."""
+
+    def __init__(self, chain: Chain, *, pause: float = 1.0) -> None:
+        self.chain, self.pause = chain, pause
+
+    def wait_until(self, timestamp: int) -> None:
+        """Look again and again."""
+        while self.chain.now() < timestamp:
+            time.sleep(self.pause)

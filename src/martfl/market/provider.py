@@ -1,0 +1,263 @@
+"""The seller: trains, commits, answers, delivers what was bought, checks what was published, and gets its money.
+
+A provider is reactive: `handle` takes a request and gives a reply. Before it acts it looks at the chain, and before it
+relies on anything of its own it has written it down: a provider that is killed and started again answers as before.
+"""
+
+import hashlib
+import logging
+import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from eth_account.signers.local import LocalAccount
+
+from martfl.chain.network import ChainError
+from martfl.chain.state import EpochState, Phase
+from martfl.chain.trading import Trading
+from martfl.errors import MartflError
+from martfl.market import messages as ms
+from martfl.market.errors import MarketError, MessageError
+from martfl.market.journal import Journal
+from martfl.market.sealing import seal
+from martfl.market.settling import Settler
+from martfl.market.task import Floats, Task
+from martfl.market.terms import Terms
+from martfl.scoring import scorer
+from martfl.settlement.fixed_point import Integers, Overflow
+from martfl.settlement.integer_file import IntegerVector, from_bytes, to_bytes
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Provider:
+    """One seller in one market."""
+
+    terms: Terms
+    task: Task
+    data: Any
+    trading: Trading
+    settler: Settler
+    journal: Journal
+    account: LocalAccount
+    name: str = ""
+    overflow: Overflow = "clip"
+    _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def __post_init__(self) -> None:
+        posted = self.trading.terms()
+        if posted.terms_hash != self.terms.hash:
+            raise MarketError("the terms on chain are not those of the file: join nothing that you have not read")
+        self.acquirer = posted.acquirer
+
+    # --- requests ------------------------------------------------------------------------------------------------
+
+    def handle(self, request: bytes) -> bytes:
+        """Answer a request; whatever is wrong with it becomes a refusal, never a crash."""
+        epoch = 0
+        try:
+            message, sender = ms.decode(request, market=self.trading.address)
+            epoch = message.epoch
+            if sender.lower() != self.acquirer.lower():
+                raise MessageError(f"requests are signed by the acquirer {self.acquirer}, this one by {sender}")
+            with self._turn:
+                reply = self._answer(message)
+        except MartflError as error:
+            log.info("refused a request: %s", error)
+            reply = ms.Refusal(epoch=epoch, reason=str(error)[:500])
+        return ms.encode(reply, market=self.trading.address, account=self.account)
+
+    def _answer(self, message: ms.Message) -> ms.Message:
+        answers: dict[type[ms.Message], Callable[[Any], ms.Message]] = {
+            ms.Challenge: self.identify,
+            ms.TrainRequest: self.train,
+            ms.ScoreRequest: self.score,
+            ms.DeliverRequest: self.deliver,
+            ms.Published: self.judge,
+            ms.Closed: self.collect,
+        }
+        if type(message) not in answers:
+            raise MessageError(f"a provider does not answer messages of kind {message.kind!r}")
+        return answers[type(message)](message)
+
+    def identify(self, request: ms.Challenge) -> ms.Identity:
+        """Sign the challenge: this wallet answers for this node."""
+        return ms.Identity(epoch=request.epoch, nonce=request.nonce, name=self.name)
+
+    def train(self, request: ms.TrainRequest) -> ms.Committed:
+        """Check the model against the chain, train on it, write the update down, commit to it."""
+        epoch = request.epoch
+        if (done := self.journal.recall(epoch, "commit")) is None:
+            state = self._open_epoch(epoch)
+            self.settler.check(self.trading, request.body, epoch=state.base)
+            self._prepare_update(epoch, request.body)
+        transaction = done.value["transaction"] if done else self._commit(epoch)
+        return ms.Committed(epoch=epoch, transaction=transaction)
+
+    def score(self, request: ms.ScoreRequest) -> ms.ScoreReply:
+        """The cosine under encryption, once for each of the baselines that the terms allow."""
+        epoch, number = request.epoch, request.baseline
+        state = self.trading.read_epoch(epoch)
+        if state.phase is not Phase.OPEN or self.trading.chain.now() <= state.deadline:
+            raise MarketError(f"scores are given after commitments close and before weights are set (epoch {epoch})")
+        if not 0 <= number < self.terms.selection.baselines:
+            raise MarketError(f"the terms allow {self.terms.selection.baselines} baselines, this is number {number}")
+        digest = hashlib.sha256(request.body).hexdigest()
+        if self.journal.once(epoch, f"baseline {number}", lambda: digest) != digest:
+            raise MarketError(f"baseline {number} of epoch {epoch} was another one; each is answered once")
+        name = f"score {number}"
+        if (reply := self.journal.blob(epoch, name)) is None:
+            reply = scorer(self.terms.selection.scorer).score(request.body, self._floats(epoch))
+            self.journal.keep(epoch, name, reply)
+        return ms.ScoreReply(epoch=epoch, baseline=number, body=reply)
+
+    def deliver(self, request: ms.DeliverRequest) -> ms.Delivery:
+        """Hand the update over, sealed to the acquirer: only when the chain says that it is bought."""
+        epoch = request.epoch
+        standing = self.trading.read_provider(epoch, self.account.address)
+        if standing.dropped or not (standing.advance or standing.weight):
+            raise MarketError(f"nothing was bought from {self.account.address} in epoch {epoch}")
+        packed = self.settler.pack(self._integers(epoch), self._secret(epoch), epoch=epoch)
+        context = f"{self.trading.address.lower()}/{epoch}/{self.account.address.lower()}".encode()
+        sealed = seal(packed, to=_hex(request.key), context=context)
+        if self.journal.recall(epoch, "delivered") is None:
+            self.journal.record(epoch, "delivered", {"weight": standing.weight, "advance": standing.advance})
+        return ms.Delivery(epoch=epoch, body=sealed)
+
+    def judge(self, request: ms.Published) -> ms.Verdict:
+        """Check the published file against the chain; object on chain where it is another model."""
+        epoch = request.epoch
+        try:
+            self.settler.check(self.trading, request.body, epoch=epoch)
+        except MarketError as error:
+            self.journal.remark(epoch, self.acquirer, "false model", str(error))
+            self._object(epoch, request.body)
+            return ms.Verdict(epoch=epoch, accepted=False, reason=str(error)[:500])
+        self.journal.once(epoch, "model checked", lambda: True)
+        return ms.Verdict(epoch=epoch, accepted=True)
+
+    def collect(self, request: ms.Closed) -> ms.Claimed:
+        """Claim what the epoch owes."""
+        return ms.Claimed(epoch=request.epoch, amount=str(self.claim(request.epoch)))
+
+    # --- on its own ----------------------------------------------------------------------------------------------
+
+    def watch(self) -> dict[int, int]:
+        """Look at every epoch sold to: expire what the acquirer let lapse, claim what is owed. Epoch → wei claimed."""
+        claimed = {}
+        for epoch in range(1, self.trading.epoch_count() + 1):
+            if self.journal.recall(epoch, "commit") is None or self.journal.recall(epoch, "claim") is not None:
+                continue
+            self._expire_if_late(epoch)
+            if self.trading.read_epoch(epoch).phase.final:
+                claimed[epoch] = self.claim(epoch)
+        return claimed
+
+    def claim(self, epoch: int) -> int:
+        """Take what a final epoch owes, once; the amount in wei."""
+        if not self.trading.read_epoch(epoch).phase.final:
+            raise MarketError(f"epoch {epoch} is not final yet")
+        return int(self.journal.once(epoch, "claim", lambda: str(self._claim(epoch))))
+
+    def _claim(self, epoch: int) -> int:
+        standing = self.trading.read_provider(epoch, self.account.address)
+        key = self._key(epoch, "claim")
+        if standing.claimable:
+            self.trading.claim_reward(epoch, account=self.account, key=key)
+            return standing.claimable
+        if standing.claimed:  # sent before a crash: the same key gives the same receipt
+            done = self.trading.claim_reward(epoch, account=self.account, key=key)
+            return int(getattr(done.events[0], "amount", 0))
+        return 0
+
+    def _expire_if_late(self, epoch: int) -> None:
+        state = self.trading.read_epoch(epoch)
+        last = state.deadline + (self.terms.deadlines.prepare if state.phase is Phase.OPEN else 0)
+        if state.phase.final or self.trading.chain.now() <= last:
+            return
+        try:
+            self.trading.expire(epoch, account=self.account)
+            self.journal.remark(epoch, self.acquirer, "late", f"missed its deadline in phase {state.phase.name}")
+        except ChainError as error:  # another provider was first
+            log.info("epoch %d was not expired by us: %s", epoch, error)
+
+    # --- steps ---------------------------------------------------------------------------------------------------
+
+    def _open_epoch(self, epoch: int) -> EpochState:
+        state = self.trading.read_epoch(epoch)
+        if state.phase is not Phase.OPEN or self.trading.chain.now() > state.deadline:
+            raise MarketError(f"epoch {epoch} takes no commitments any more (phase {state.phase.name})")
+        return state
+
+    def _prepare_update(self, epoch: int, file: bytes) -> None:
+        """Train and write down update, secret and nonce, in one go, before anything is said on chain."""
+        if self.journal.blob(epoch, "secret") is not None:
+            return
+        seed = int.from_bytes(hashlib.sha256(f"{epoch}/{self.account.address}".encode()).digest()[:4], "big")
+        update = self.make_update(self.settler.floats(file), seed=seed)
+        quantised = self.settler.numbers.quantise(update, overflow=self.overflow)
+        if quantised.clipped:
+            log.warning("epoch %d: %d values were clipped to the market's range", epoch, quantised.clipped)
+        commitment, secret = self.settler.commit(quantised.values)
+        self.journal.keep(epoch, "update", to_bytes(self._vector(quantised.values, epoch)))
+        self.journal.keep(epoch, "commitment", commitment)
+        self.journal.keep(epoch, "nonce", secrets.token_bytes(32))
+        self.journal.keep(epoch, "secret", secret)  # last: its presence says that all is there
+
+    def make_update(self, model: Floats, *, seed: int) -> Floats:
+        """The update to sell, from the model to train on."""
+        return self.task.train(model, self.data, seed=seed)
+
+    def _commit(self, epoch: int) -> str:
+        commitment, nonce = self.journal.blob(epoch, "commitment"), self.journal.blob(epoch, "nonce")
+        if commitment is None or nonce is None:
+            raise MarketError(f"there is no update for epoch {epoch} to commit to")
+
+        def send() -> dict[str, Any]:
+            done = self.trading.commit_model(
+                epoch, commitment=commitment, nonce=nonce, account=self.account, key=self._key(epoch, "commit")
+            )
+            return {"transaction": done.receipt.transaction, "gas": done.gas}
+
+        return str(self.journal.once(epoch, "commit", send)["transaction"])
+
+    def _object(self, epoch: int, file: bytes) -> None:
+        standing = self.trading.read_provider(epoch, self.account.address)
+        if not standing.weight or standing.dropped or standing.objected:
+            return
+        evidence = hashlib.sha256(file).digest()
+        key = self._key(epoch, "object")
+        self.trading.object(epoch, account=self.account, evidence=evidence, key=key)
+
+    def _integers(self, epoch: int) -> Integers:
+        file = self.journal.blob(epoch, "update")
+        if file is None:
+            raise MarketError(f"there is no update of epoch {epoch}")
+        return from_bytes(file, kind="update", parameters=self.settler.parameters).values
+
+    def _floats(self, epoch: int) -> Floats:
+        return np.asarray(self.settler.numbers.dequantise(self._integers(epoch)))
+
+    def _secret(self, epoch: int) -> bytes:
+        secret = self.journal.blob(epoch, "secret")
+        if secret is None:
+            raise MarketError(f"there is no commitment of epoch {epoch}")
+        return secret
+
+    def _vector(self, values: Integers, epoch: int) -> IntegerVector:
+        numbers = self.settler.numbers
+        return IntegerVector(kind="update", values=values, scale=numbers.scale, epoch=epoch, bits=numbers.bits)
+
+    def _key(self, epoch: int, step: str) -> str:
+        return f"{self.trading.address}/{epoch}/{step}"
+
+
+def _hex(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError as error:
+        raise MessageError("a public key is written in hexadecimal") from error

@@ -1,0 +1,14 @@
+"""The two settlement schemes as the roles use them: commit, deliver, open, publish, prove, check."""
+
+from martfl.market.settling.base import Acting, Delivered, Settler, Share, Shares
+from martfl.market.settling.exact import ExactSettler
+from martfl.market.terms import Terms
+
+__all__ = ["Acting", "Delivered", "Settler", "Share", "Shares", "make_settler"]
+
+
+def make_settler(terms: Terms, *, parameters: int) -> Settler:
+    """The settler of the market's scheme."""
+    if terms.settlement.scheme == "exact":
+        return ExactSettler.load(terms, parameters=parameters)
+    raise NotImplementedError

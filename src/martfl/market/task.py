@@ -1,0 +1,58 @@
+"""What is traded for: a model, how to train it, how to judge it. Organisations plug in their own.
+
+`module:function` names a function in the party's own environment. A task's function returns a `Task`; a dataset's
+function returns whatever that task trains on. A folder with `x.npy` and `y.npy` is a dataset too.
+"""
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from martfl.market.errors import MarketError
+
+Floats = NDArray[np.float64]
+
+
+class Task(Protocol):
+    """A learning task over flat parameter vectors."""
+
+    def initial(self) -> Floats:
+        """The first global model [m]; the same for everybody."""
+
+    def train(self, model: Floats, data: Any, *, seed: int) -> Floats:
+        """The update [m] that training `model` on `data` gives."""
+
+    def predict(self, model: Floats, data: Any) -> NDArray[np.int64]:
+        """The class of every row of `data`."""
+
+    def labels(self, data: Any) -> NDArray[np.int64]:
+        """The true class of every row of `data`."""
+
+
+def load_entry(entry: str) -> Callable[..., Any]:
+    """The function that `module:function` names."""
+    module, _, name = entry.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise MarketError(f"{entry!r} must name a function as 'module:function': {error}") from error
+    if not callable(found):
+        raise MarketError(f"{entry!r} names a {type(found).__name__}, not a function")
+    return found  # type: ignore[no-any-return]
+
+
+def load_data(source: str) -> Any:
+    """A dataset from a folder with x.npy and y.npy, or from `module:function`."""
+    folder = Path(source)
+    if folder.is_dir():
+        files = [folder / "x.npy", folder / "y.npy"]
+        if missing := [file.name for file in files if not file.is_file()]:
+            raise MarketError(f"a data folder holds x.npy and y.npy; {folder} lacks {', '.join(missing)}")
+        return tuple(np.load(file, allow_pickle=False) for file in files)
+    if ":" in source:
+        return load_entry(source)()
+    raise MarketError(f"data must be a folder or 'module:function', got {source!r}")

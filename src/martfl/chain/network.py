@@ -7,6 +7,7 @@ after a restart, gives the same receipt. A step that reverted changed nothing, a
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Self
 
 from eth_abi.abi import decode
 from eth_abi.exceptions import DecodingError
@@ -93,10 +94,13 @@ class Chain(ABC):
         """The timestamp of the latest block: the only clock that contracts know."""
         return int(self.web3.eth.get_block("latest")["timestamp"])
 
+    def check(self) -> None:  # noqa: B027 - a chain of our own is always the right one
+        """Refuse a node that serves another chain than the one that was asked for."""
+
     def close(self) -> None:  # noqa: B027 - a chain without files has nothing to close
         """Let go of files and connections."""
 
-    def __enter__(self) -> "Chain":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,0 +1,140 @@
+"""Named chains in a TOML file.
+
+[chains.local]                  # no `rpc`: the embedded chain
+path = "chain.db"               # relative to this file; without it the chain lives in memory
+
+[chains.sepolia]
+rpc = "env:RPC_URL"             # the URL comes from the environment, so that its API key is not in a file
+confirmations = 3
+"""
+
+import os
+import tomllib
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from martfl.chain.network import Chain
+from martfl.errors import InputError
+
+CONFIG_VARIABLE = "MARTFL_CONFIG"
+CONFIG_NAME = "martfl.toml"
+KNOWN_CHAINS = {"mainnet": 1, "sepolia": 11155111, "holesky": 17000, "hoodi": 560048}
+GWEI = 10**9
+
+
+@dataclass(frozen=True)
+class EmbeddedProfile:
+    """The chain inside the program."""
+
+    name: str
+    path: Path | None = None
+    accounts: int = 10
+
+    def open(self) -> Chain:
+        from martfl.chain.embedded import EmbeddedChain
+
+        return EmbeddedChain(self.path, accounts=self.accounts)
+
+
+@dataclass(frozen=True)
+class RpcProfile:
+    """A node behind a URL; the URL is not shown."""
+
+    name: str
+    rpc: str = field(repr=False)
+    chain_id: int
+    confirmations: int = 1
+    fee_cap_gwei: float = 200
+    store: Path | None = None
+    timeout: float = 600
+
+    def open(self) -> Chain:
+        from martfl.chain.rpc import RpcChain
+
+        return RpcChain(
+            resolve(self.rpc),
+            chain_id=self.chain_id,
+            confirmations=self.confirmations,
+            fee_cap=round(self.fee_cap_gwei * GWEI),
+            store=self.store,
+            timeout=self.timeout,
+        )
+
+
+Profile = EmbeddedProfile | RpcProfile
+KINDS: dict[type[Any], tuple[type, ...]] = {int: (int,), float: (int, float), str: (str,), Path: (str,)}
+TYPES: dict[str, type[Any]] = {
+    "path": Path,
+    "accounts": int,
+    "rpc": str,
+    "chain_id": int,
+    "confirmations": int,
+    "fee_cap_gwei": float,
+    "store": Path,
+    "timeout": float,
+}
+
+
+def load_profiles(path: Path | None = None) -> dict[str, Profile]:
+    """The chains of a TOML file (given, or in `MARTFL_CONFIG`, or `martfl.toml` here), and `local` in any case."""
+    path = path or _default_path()
+    profiles: dict[str, Profile] = {"local": EmbeddedProfile("local")}
+    if path is None:
+        return profiles
+    try:
+        chains = tomllib.loads(path.read_text()).get("chains", {})
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"cannot read chains from {path}: {error}") from error
+    if not isinstance(chains, dict) or not all(isinstance(entry, dict) for entry in chains.values()):
+        raise InputError(f"{path}: chains are written as [chains.name] tables")
+    return profiles | {name: _profile(name, entry, path) for name, entry in chains.items()}
+
+
+def open_chain(name: str, *, config: Path | None = None) -> Chain:
+    """Open the chain with this name."""
+    profiles = load_profiles(config)
+    if name not in profiles:
+        raise InputError(f"a chain must be one of {', '.join(profiles)}, got {name!r}")
+    return profiles[name].open()
+
+
+def resolve(text: str) -> str:
+    """`env:NAME` stands for the environment variable NAME; anything else for itself."""
+    if not text.startswith("env:"):
+        return text
+    variable = text.removeprefix("env:")
+    value = os.environ.get(variable)
+    if not value:
+        raise InputError(f"the environment variable {variable} must hold the node's URL, and is not set")
+    return value
+
+
+def _default_path() -> Path | None:
+    if named := os.environ.get(CONFIG_VARIABLE):
+        return Path(named)
+    here = Path(CONFIG_NAME)
+    return here if here.is_file() else None
+
+
+def _profile(name: str, entry: dict[str, Any], file: Path) -> Profile:
+    kind = RpcProfile if "rpc" in entry else EmbeddedProfile
+    allowed = [item.name for item in fields(kind) if item.name != "name"]
+    values: dict[str, Any] = {key: _value(name, key, value, allowed, file) for key, value in entry.items()}
+    if kind is EmbeddedProfile:
+        return EmbeddedProfile(name, **values)
+    if "chain_id" not in values:
+        if name not in KNOWN_CHAINS:
+            raise InputError(f"[chains.{name}] must state its chain_id")
+        values["chain_id"] = KNOWN_CHAINS[name]
+    return RpcProfile(name, **values)
+
+
+def _value(name: str, key: str, value: Any, allowed: list[str], file: Path) -> Any:
+    """A value of the right type; the value itself is not quoted, since it may be a URL with a key in it."""
+    if key not in allowed:
+        raise InputError(f"[chains.{name}] takes {', '.join(allowed)}, got {key!r}")
+    wanted = TYPES[key]
+    if isinstance(value, bool) or not isinstance(value, KINDS[wanted]):
+        raise InputError(f"[chains.{name}] {key} must be a {KINDS[wanted][-1].__name__}, got {type(value).__name__}")
+    return file.parent / str(value) if wanted is Path else value

@@ -1,0 +1,103 @@
+"""Seconds a round of the lab's trainer, evaluation included, beside a plain loop over clients in the same run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from martfl.bench.measure import peak_mb
+from martfl.lab.config import make_config
+from martfl.lab.data import load_dataset
+from martfl.lab.experiment import Runtime, run_experiment
+from martfl.lab.setup import Setup, make_setup
+from martfl.lab.trainer import make_plan
+from martfl.lab.trainer.plain import PlainTrainer
+
+DATASETS = ("trec", "fmnist", "cifar10", "ag-news")
+
+
+@dataclass(frozen=True)
+class LabTiming:
+    """What was measured for one dataset."""
+
+    dataset: str
+    device: str
+    clients: int
+    parameters: int
+    precision: str
+    round_s: float  # median of whole rounds: training, aggregation, evaluation
+    train_s: float  # median of training alone
+    plain_s: float  # training by the plain loop, best of its repeats
+    speedup: float  # plain_s / train_s
+    repeats_exactly: bool  # two runs from one seed gave the same bits
+    peak_mb: float  # of the device on CUDA, else of the process
+
+
+def _train_once(setup: Setup, trainer: PlainTrainer | None = None, *, index: int = 0) -> torch.Tensor:
+    plan = make_plan(
+        setup.shards, setup.local, seed=setup.config.seed, index=index, clients=setup.clients,
+        class_shares=setup.class_shares,
+    )  # fmt: skip
+    start = setup.model.start(np.random.default_rng(0)).to(setup.device)
+    return (trainer or setup.trainer).train(start, plan)
+
+
+def _seconds(work: Callable[[], object], device: torch.device) -> float:
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    began = time.perf_counter()
+    work()
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - began
+
+
+def bench_dataset(dataset: str, *, runtime: Runtime, rounds: int, repeats: int, precision: str) -> LabTiming:
+    """Time whole rounds, then training alone, then the plain loop on the same batches."""
+    config = make_config({"dataset": dataset, "rule": "fedavg", "rounds": rounds, "precision": precision})
+    device = torch.device(runtime.device)
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    result = run_experiment(config, runtime=runtime)
+    setup = make_setup(config, runtime)
+    first = _train_once(setup)  # captures graphs, warms caches
+    train = float(np.median([_seconds(lambda: _train_once(setup), device) for _ in range(max(1, rounds - 1))]))
+    same = bool(torch.equal(first, _train_once(setup)) and torch.equal(first, _train_once(make_setup(config, runtime))))
+    peak = torch.cuda.max_memory_allocated() / 2**20 if device.type == "cuda" else peak_mb()
+    plain_trainer = PlainTrainer(setup.model, load_dataset(dataset, folder=runtime.data), setup.shards, setup.local)
+    plain = min(_seconds(lambda: _train_once(setup, plain_trainer), device) for _ in range(repeats))
+    return LabTiming(
+        dataset=dataset,
+        device=torch.cuda.get_device_name() if device.type == "cuda" else f"cpu, {torch.get_num_threads()} threads",
+        clients=setup.shards.clients,
+        parameters=setup.model.size,
+        precision=precision,
+        round_s=result.seconds_per_round or 0.0,
+        train_s=train,
+        plain_s=plain,
+        speedup=plain / train,
+        repeats_exactly=same,
+        peak_mb=peak,
+    )
+
+
+def bench_lab(
+    *,
+    datasets: Iterable[str] = DATASETS,
+    device: str = "cpu",
+    data: Path | None = None,
+    rounds: int = 5,
+    repeats: int = 2,
+    precision: str = "fp32",
+    trainer: str = "auto",
+) -> list[LabTiming]:
+    """One timing per dataset."""
+    runtime = Runtime(device=device, trainer=trainer, data=data)
+    return [
+        bench_dataset(name, runtime=runtime, rounds=rounds, repeats=repeats, precision=precision) for name in datasets
+    ]

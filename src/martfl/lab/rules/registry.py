@@ -12,14 +12,14 @@ from martfl.lab.rules.cffl import cffl
 from martfl.lab.rules.fedavg import fedavg
 from martfl.lab.rules.fltrust import fltrust
 from martfl.lab.rules.krum import krum, multi_krum
-from martfl.lab.rules.martfl import martfl
+from martfl.lab.rules.martfl import STRATEGY_RULES
 from martfl.lab.rules.oracle import oracle
 from martfl.lab.rules.order_statistics import median, trimmed_mean
 from martfl.lab.rules.rffl import rffl
 from martfl.lab.rules.rlr import rlr
 
 RULES: dict[str, Callable[..., Rule]] = {
-    "martfl": martfl,
+    **STRATEGY_RULES,
     "fedavg": fedavg,
     "fltrust": fltrust,
     "cffl": cffl,

@@ -1,0 +1,116 @@
+"""Selection strategies of the market as rules of the lab: the same code decides in both, only the buyer differs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from martfl.errors import InputError
+from martfl.lab.rules.base import Decision, Judge, RoundView, Rule
+from martfl.lab.rules.shared import cosines, finite_rows, mix, norms
+from martfl.selection import STRATEGIES, make_strategy
+
+BASELINE_DATA = ("root", "test")
+
+
+class LabBuyer:
+    """A round as `martfl.selection.Buyer`: scores in the clear, and a record of what was scored and bought.
+
+    A broken update gets no score and is not delivered; an all-zero one is not delivered as a baseline, since it can
+    judge nobody.
+    """
+
+    def __init__(self, view: RoundView, judge: Judge) -> None:
+        self._view, self._judge = view, judge
+        self.sound = finite_rows(view.updates)
+        self._lengths = norms(view.updates)
+        self.baselines: list[Tensor] = []
+        self.bought: set[int] = set()
+
+    @property
+    def providers(self) -> Sequence[str]:
+        return [str(i) for i in range(self.sound.size)]
+
+    @property
+    def model(self) -> Tensor:
+        return self._view.model
+
+    @property
+    def own_update(self) -> Tensor:
+        return self._view.own_update
+
+    @property
+    def labels(self) -> np.ndarray:
+        return np.asarray(self._judge.labels.cpu().numpy())
+
+    def score(self, baseline: Tensor) -> np.ndarray:
+        """[n] cosines; NaN for a broken update."""
+        self.baselines.append(baseline)
+        return np.where(self.sound, cosines(self._view.updates, baseline), np.nan)
+
+    def buy(self, providers: Sequence[int]) -> Mapping[int, Tensor]:
+        """The updates asked for, each paid for once."""
+        able = [i for i in providers if self.sound[i] and self._lengths[i] > 0]
+        self.bought.update(able)
+        return {i: self._view.updates[i] for i in able}
+
+    def predict(self, models: Sequence[Tensor]) -> np.ndarray:
+        """[k, r] classes on the judge's rows."""
+        return np.asarray(self._judge.predict(torch.stack(list(models))).cpu().numpy())
+
+
+def judge_of(view: RoundView, baseline_data: str) -> Judge:
+    """The root data's judge; the test data's only where it was asked for by name."""
+    if baseline_data == "root":
+        return view.judge
+    if view.test_judge is None:
+        raise InputError("baseline_data='test' needs a judge over test data, and this run gives none")
+    return view.test_judge
+
+
+def start(name: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The strategy's first state."""
+    return make_strategy(name, **options).start()
+
+
+def step(
+    state: Mapping[str, Any], view: RoundView, *, name: str, options: Mapping[str, Any], baseline_data: str
+) -> tuple[Mapping[str, Any], Decision]:
+    """One epoch: decide, take delivery of what was bought, aggregate, learn."""
+    strategy, buyer = make_strategy(name, **options), LabBuyer(view, judge_of(view, baseline_data))
+    state, chosen = strategy.decide(state, buyer, view.rng)
+    bought = np.isin(np.arange(buyer.sound.size), [*chosen.bought, *buyer.bought]) & buyer.sound
+    delivered = {int(i): view.updates[int(i)] for i in np.flatnonzero(bought)}
+    weights = np.where(bought, chosen.weights, 0.0)
+    decision = Decision(
+        mix(view.updates, weights),
+        weights,
+        bought,
+        baseline=buyer.baselines[0] if buyer.baselines else None,
+        baselines=len(buyer.baselines),
+        note=f"{chosen.distribution.value}; baseline {chosen.baseline}" if bought.any() else "nobody was bought",
+    )
+    return strategy.learn(state, chosen, buyer, delivered), decision
+
+
+def strategy_rule(name: str, paper: str) -> Callable[..., Rule]:
+    """A maker of rules from a registered strategy; it takes the strategy's own parameters and `baseline_data`."""
+
+    def make(*, baseline_data: str = "root", **options: Any) -> Rule:
+        if baseline_data not in BASELINE_DATA:
+            raise InputError(f"unknown baseline_data {baseline_data!r}: choose one of {', '.join(BASELINE_DATA)}")
+        make_strategy(name, **options)  # refuse bad parameters now, not in the first round
+        bound = partial(step, name=name, options=options, baseline_data=baseline_data)
+        return Rule(name, paper, server_driven=True, init=partial(start, name, options), step=bound)
+
+    own = inspect.signature(STRATEGIES[name]).parameters.values()
+    extra = inspect.Parameter("baseline_data", inspect.Parameter.KEYWORD_ONLY, default="root", annotation=str)
+    make.__signature__ = inspect.Signature([*own, extra])  # type: ignore[attr-defined]
+    make.__doc__ = STRATEGIES[name].__doc__
+    return make

@@ -227,7 +227,8 @@ class Provider:
 
     def _object(self, epoch: int, file: bytes) -> None:
         standing = self.trading.read_provider(epoch, self.account.address)
-        if not standing.weight or standing.dropped or standing.objected:
+        published = self.trading.read_epoch(epoch).phase is Phase.PUBLISHED
+        if not published or not standing.weight or standing.dropped or standing.objected:
             return
         evidence = hashlib.sha256(file).digest()
         key = self._key(epoch, "object")

@@ -15,7 +15,7 @@ from martfl.lab.config import make_config
 from martfl.lab.data import load_dataset
 from martfl.lab.experiment import Runtime, run_experiment
 from martfl.lab.setup import Setup, make_setup
-from martfl.lab.trainer import make_plan
+from martfl.lab.trainer import Plan, make_plan
 from martfl.lab.trainer.plain import PlainTrainer
 
 DATASETS = ("trec", "fmnist", "cifar10", "ag-news")
@@ -38,13 +38,11 @@ class LabTiming:
     peak_mb: float  # of the device on CUDA, else of the process
 
 
-def _train_once(setup: Setup, trainer: PlainTrainer | None = None, *, index: int = 0) -> torch.Tensor:
-    plan = make_plan(
-        setup.shards, setup.local, seed=setup.config.seed, index=index, clients=setup.clients,
+def _batches(setup: Setup) -> Plan:
+    return make_plan(
+        setup.shards, setup.local, seed=setup.config.seed, index=0, clients=setup.clients,
         class_shares=setup.class_shares,
     )  # fmt: skip
-    start = setup.model.start(np.random.default_rng(0)).to(setup.device)
-    return (trainer or setup.trainer).train(start, plan)
 
 
 def _seconds(work: Callable[[], object], device: torch.device) -> float:
@@ -64,13 +62,14 @@ def bench_dataset(dataset: str, *, runtime: Runtime, rounds: int, repeats: int, 
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
     result = run_experiment(config, runtime=runtime)
-    setup = make_setup(config, runtime)
-    first = _train_once(setup)  # captures graphs, warms caches
-    train = float(np.median([_seconds(lambda: _train_once(setup), device) for _ in range(max(1, rounds - 1))]))
-    same = bool(torch.equal(first, _train_once(setup)) and torch.equal(first, _train_once(make_setup(config, runtime))))
+    setup, again = make_setup(config, runtime), make_setup(config, runtime)
+    start = setup.model.start(np.random.default_rng(0)).to(setup.device)
+    first = setup.trainer.train(start, _batches(setup))  # captures graphs, warms caches
+    train = float(np.median([_seconds(lambda: setup.trainer.train(start, _batches(setup)), device) for _ in range(5)]))
+    same = bool(torch.equal(first, again.trainer.train(start, _batches(again))))
     peak = torch.cuda.max_memory_allocated() / 2**20 if device.type == "cuda" else peak_mb()
-    plain_trainer = PlainTrainer(setup.model, load_dataset(dataset, folder=runtime.data), setup.shards, setup.local)
-    plain = min(_seconds(lambda: _train_once(setup, plain_trainer), device) for _ in range(repeats))
+    plain = PlainTrainer(setup.model, load_dataset(dataset, folder=runtime.data), setup.shards, setup.local)
+    plain_s = min(_seconds(lambda: plain.train(start, _batches(setup)), device) for _ in range(repeats))
     return LabTiming(
         dataset=dataset,
         device=torch.cuda.get_device_name() if device.type == "cuda" else f"cpu, {torch.get_num_threads()} threads",
@@ -79,8 +78,8 @@ def bench_dataset(dataset: str, *, runtime: Runtime, rounds: int, repeats: int, 
         precision=precision,
         round_s=result.seconds_per_round or 0.0,
         train_s=train,
-        plain_s=plain,
-        speedup=plain / train,
+        plain_s=plain_s,
+        speedup=plain_s / train,
         repeats_exactly=same,
         peak_mb=peak,
     )

@@ -31,7 +31,7 @@ def _normal(x: Tensor, scale: Scale) -> Tensor:
 
 
 def _one(params: Params, x: Tensor, *, convs: int, scale: Scale) -> Tensor:
-    hidden = _normal(x, scale).permute(0, 3, 1, 2)  # [b, c, h, w]
+    hidden = _normal(x, scale).to(params[0].dtype).permute(0, 3, 1, 2)  # [b, c, h, w]
     for layer in range(convs):
         hidden = pool_relu_one(conv_one(hidden, params[2 * layer], params[2 * layer + 1]))
     hidden = hidden.permute(0, 2, 3, 1).flatten(1)
@@ -45,7 +45,7 @@ def _head_one(params: Params, hidden: Tensor) -> Tensor:
 
 
 def _many(params: Params, x: Tensor, *, convs: int, scale: Scale) -> Tensor:
-    hidden = _normal(x, scale)  # [n, b, h, w, c]
+    hidden = _normal(x, scale).to(params[0].dtype)  # [n, b, h, w, c]
     for layer in range(convs):
         hidden = pool_relu_many(conv_many(hidden, params[2 * layer], params[2 * layer + 1]))
     hidden = hidden.flatten(2)

@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+TILES = 1024  # result tiles of 32 × 32 that keep a large GPU busy
+
 
 def linear_many(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """[n, b, in] × [n, in, out] + [n, out]."""
@@ -44,11 +46,27 @@ class ConvMany(torch.autograd.Function):
         patches, flat = ctx.saved_tensors
         rows, weights = ctx.shapes
         grad = grads[0].reshape(rows[0], -1, weights[-1])  # [n, b·h'·w', o]
-        weight_grad = torch.bmm(patches.transpose(1, 2), grad).view(weights)
+        weight_grad = _product(patches, grad, rows[1]).view(weights)
         rows_grad = (
             _gather(torch.bmm(grad, flat.transpose(1, 2)), rows, weights[1]) if ctx.needs_input_grad[0] else None
         )
         return rows_grad, weight_grad, grad.sum(1)
+
+
+def _product(left: Tensor, right: Tensor, rows: int) -> Tensor:
+    """Leftᵀ · right per model, [n, s, a] and [n, s, c] -> [n, a, c], with a long sum s over a power of two of parts.
+
+    A GPU gives each result tile to one multiprocessor, so that a small result with a long sum leaves most of them idle;
+    the sum is cut into parts until there are tiles enough, and the parts are added up in a fixed order.
+    """
+    n, _, a = left.shape
+    c, parts = right.shape[2], 1
+    if left.is_cuda:
+        tiles = n * -(-a // 32) * -(-c // 32)
+        while tiles * parts < TILES and rows % (2 * parts) == 0:
+            parts *= 2
+    cut = torch.bmm(left.reshape(n * parts, -1, a).transpose(1, 2), right.reshape(n * parts, -1, c))
+    return cut.view(n, parts, a, c).sum(1) if parts > 1 else cut
 
 
 def _gather(patches: Tensor, shape: torch.Size, kernel: int) -> Tensor:

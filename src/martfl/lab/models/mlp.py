@@ -21,12 +21,12 @@ def _numbers(x: Tensor, keep: int) -> Tensor:
 
 
 def _one(params: Params, x: Tensor) -> Tensor:
-    hidden = F.relu(torch.addmm(params[1], _numbers(x, 1), params[0]))
+    hidden = F.relu(torch.addmm(params[1], _numbers(x, 1).to(params[0].dtype), params[0]))
     return torch.addmm(params[3], hidden, params[2])
 
 
 def _many(params: Params, x: Tensor) -> Tensor:
-    hidden = F.relu(linear_many(_numbers(x, 2), params[0], params[1]))
+    hidden = F.relu(linear_many(_numbers(x, 2).to(params[0].dtype), params[0], params[1]))
     return linear_many(hidden, params[2], params[3])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,23 +18,45 @@ WIDTH, FILTERS, SPANS = 300, 100, (2, 3, 4)
 TAPS = sum(SPANS)
 
 
-def _pooled(taps: Tensor, biases: Tensor) -> Tensor:
-    """Max over time of every filter.
+class MaxOverTime(torch.autograd.Function):
+    """The largest response of every filter.
 
-    A filter over k words is Σ_j x[t+j]·w_j: `taps` holds all nine products x[t]·w_j, so that one matrix product serves
+    A filter over k words is Σ_j x[t+j]·w_j. `taps` holds all nine products x[t]·w_j, so that one matrix product serves
     the three filter widths, and the sum over j is a sum of shifted slices. taps [..., L, 900] -> [..., 300].
     """
-    length, start, out = taps.shape[-2], 0, []
-    for number, span in enumerate(SPANS):
-        steps = length - span + 1
-        total = taps[..., 0:steps, start : start + FILTERS]
-        for offset in range(1, span):
-            begin = start + offset * FILTERS
-            total = total + taps[..., offset : offset + steps, begin : begin + FILTERS]
-        bias = biases[..., number * FILTERS : (number + 1) * FILTERS]
-        out.append(total.max(dim=-2).values + bias)
-        start += span * FILTERS
-    return F.relu(torch.cat(out, dim=-1))
+
+    @staticmethod
+    def forward(ctx: Any, taps: Tensor) -> Tensor:
+        length, start, best, places = taps.shape[-2], 0, [], []
+        for span in SPANS:
+            steps = length - span + 1
+            total = taps[..., 0:steps, start : start + FILTERS].clone()
+            for offset in range(1, span):
+                begin = start + offset * FILTERS
+                total += taps[..., offset : offset + steps, begin : begin + FILTERS]
+            value, place = total.max(dim=-2)
+            best.append(value)
+            places.append(place)
+            start += span * FILTERS
+        ctx.shape = taps.shape
+        ctx.save_for_backward(*places)
+        return torch.cat(best, dim=-1)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        out, start = grads[0].new_zeros(ctx.shape), 0
+        parts = torch.split(grads[0], FILTERS, dim=-1)
+        for span, place, part in zip(SPANS, ctx.saved_tensors, parts, strict=True):
+            for offset in range(span):
+                block = out[..., start : start + FILTERS]
+                block.scatter_(-2, (place + offset).unsqueeze(-2), part.unsqueeze(-2))
+                start += FILTERS
+        return out
+
+
+def _pooled(taps: Tensor, biases: Tensor) -> Tensor:
+    best: Tensor = MaxOverTime.apply(taps)  # type: ignore[no-untyped-call]
+    return F.relu(best + biases)
 
 
 def _one(params: Params, x: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, Protocol
@@ -132,35 +132,52 @@ def _update(baseline: Vector, target: float, position: int) -> Vector:
     return target * baseline + math.sqrt(1 - target**2) * other / np.linalg.norm(other)
 
 
-def _side(scheme: Scheme, baseline: Vector, repeats: int) -> Side:
-    runs = [timed(lambda: scheme.encrypt(baseline)) for _ in range(repeats)]
-    wire = runs[-1].value
-    encrypt_cpu_s = median(run.cpu_s for run in runs)
-    del runs[:-1]
-    provider, decrypt, errors, size = [], [], [], 0
-    for position, target in enumerate(COSINES):
-        update = _update(baseline, target, position)
-        reply = timed(_call(scheme.provide, wire, update))
-        score = timed(_call(scheme.decrypt, reply.value))
-        provider.append(reply.cpu_s)
-        decrypt.append(score.cpu_s)
-        errors.append(abs(score.value - cosine(baseline, update)))
-        size = sum(map(len, reply.value))
-    sent = sum(map(len, wire)) / baseline.size
-    return Side(sent, size, encrypt_cpu_s, median(provider), median(decrypt), max(errors))
+class _Run:
+    """One scheme's measurements as they come in."""
 
+    def __init__(self, scheme: Scheme) -> None:
+        self.scheme = scheme
+        self.wire: list[bytes] = []
+        self.reply_bytes = 0
+        self.encrypt: list[float] = []
+        self.provide: list[float] = []
+        self.decrypt: list[float] = []
+        self.errors: list[float] = []
 
-def _call(function: Callable[..., Any], *arguments: Any) -> Callable[[], Any]:
-    return lambda: function(*arguments)
+    def send(self, baseline: Vector) -> None:
+        self.wire = []  # before the next one is made: a prototype's baseline is large
+        sent = timed(lambda: self.scheme.encrypt(baseline))
+        self.wire = sent.value
+        self.encrypt.append(sent.cpu_s)
+
+    def answer(self, update: Vector, expected: float) -> None:
+        reply = timed(lambda: self.scheme.provide(self.wire, update))
+        score = timed(lambda: self.scheme.decrypt(reply.value))
+        self.provide.append(reply.cpu_s)
+        self.decrypt.append(score.cpu_s)
+        self.errors.append(abs(score.value - expected))
+        self.reply_bytes = sum(map(len, reply.value))
+
+    def side(self, parameters: int) -> Side:
+        seconds = (median(self.encrypt), median(self.provide), median(self.decrypt))
+        return Side(sum(map(len, self.wire)) / parameters, self.reply_bytes, *seconds, max(self.errors))
 
 
 def bench_scoring(*, parameters: int, repeats: int = 3) -> ScoringBench:
-    """Encrypt one baseline and score five updates, both ways; keys are made before the clock starts."""
+    """Encrypt one baseline and score five updates, both ways in turn, so that a busy machine slows both alike."""
     if parameters < 2:
         raise InputError(f"parameters must be at least 2 to build given cosines, got {parameters}")
     baseline = np.random.default_rng(0).standard_normal(parameters)
     baseline /= np.linalg.norm(baseline)
-    ours, prototype = (_side(scheme, baseline, repeats) for scheme in (Ours(), Prototype()))
+    runs = _Run(Ours()), _Run(Prototype())  # keys are made before the clock starts
+    for _ in range(repeats):
+        for run in runs:
+            run.send(baseline)
+    for position, target in enumerate(COSINES):
+        update = _update(baseline, target, position)
+        for run in runs:
+            run.answer(update, cosine(baseline, update))
+    ours, prototype = (run.side(parameters) for run in runs)
     names = ("bytes_per_parameter", "reply_bytes", "encrypt_cpu_s", "provider_cpu_s", "decrypt_cpu_s")
     ratios = {name: getattr(prototype, name) / getattr(ours, name) for name in names}
     return ScoringBench(parameters, COSINES, ours, prototype, ratios)

@@ -16,6 +16,7 @@ import numpy as np
 from martfl.errors import InputError
 from martfl.lab.paper import published
 from martfl.lab.tables import Outcome, distinct, summarise, text_of
+from martfl.palette import SERIES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,10 +24,12 @@ if TYPE_CHECKING:
 
 FORMATS = (".png", ".svg", ".pdf")
 MARKERS = "osD^vP*Xhd<>p"
+BANDS = 4  # with more lines, bands of deviation would only hide each other; the tables have them
 LABELS = {
     "mta": "accuracy (%)", "asr": "attack success (%)", "dac": "cost: share bought (%)", "f1": "macro F1 (%)",
     "inclusiveness": "inclusiveness (%)", "robustness": "robustness (%)", "malicious": "malicious providers (%)",
     "biased": "biased providers (%)", "baseline_correctness": "correct baselines (%)",
+    "inclusiveness_hq": "inclusiveness of unbiased providers (%)",
 }  # fmt: skip
 
 
@@ -86,7 +89,7 @@ def draw(
     from matplotlib.figure import Figure as NewCanvas
 
     panels = _panels(spec, list(planned), list(outcomes), paper)
-    columns = min(len(panels), 4)
+    columns = _columns(spec, panels)
     rows = math.ceil(len(panels) / columns)
     canvas = NewCanvas(figsize=(0.6 + 3.6 * columns, 1.1 + 2.9 * rows), layout="constrained")
     FigureCanvasAgg(canvas)
@@ -111,6 +114,13 @@ def save(canvas: Canvas, path: Path) -> Path:
     return path
 
 
+def style_of(name: Any, position: int) -> dict[str, Any]:
+    """A colour and a mark per line; the oracle, a bound and no rival, in black dashes."""
+    if name == "oracle":
+        return {"color": "black", "marker": "", "linestyle": "--"}
+    return {"color": SERIES[position % len(SERIES)], "marker": MARKERS[position % len(MARKERS)], "linestyle": "-"}
+
+
 def cumulative(values: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
     """Sorted values and the share of rounds at or below each."""
     ordered = np.sort(np.asarray(values, dtype=np.float64))
@@ -131,8 +141,15 @@ def _panels(
     ]
 
 
+def _columns(spec: FigureSpec, panels: Sequence[Panel]) -> int:
+    """One row per value of the first panel setting, if that fits; else rows of four."""
+    rows = len({panel.where[spec.panels[0]] for panel in panels}) if len(spec.panels) > 1 else 1
+    wide = len(panels) // rows
+    return wide if wide <= 5 else 4
+
+
 def _lines(axes: Axes, panel: Panel) -> None:
-    """The metric over x with its deviation as a band; the published points hollow and dashed."""
+    """The metric over x, with its deviation as a band where lines are few; the published points hollow and dotted."""
     xs = sorted({x for (x,) in distinct(panel.plans, (panel.spec.x,))})
     for position, name in enumerate(panel.names()):
         where = {**panel.where, panel.spec.lines: name}
@@ -140,14 +157,17 @@ def _lines(axes: Axes, panel: Panel) -> None:
         theirs = [published(panel.paper, panel.metric, {**where, panel.spec.x: x}) if panel.paper else None for x in xs]
         mean = np.array([math.nan if f.mean is None else f.mean for f in shown])
         spread = np.array([f.deviation or 0.0 for f in shown])
-        style: dict[str, Any] = {"color": f"C{position}", "marker": MARKERS[position % len(MARKERS)], "markersize": 4}
+        style = style_of(name, position) | {"markersize": 4}
         percent = 100 * np.array(xs)
         axes.plot(percent, mean, label=str(name), **style)
-        axes.fill_between(percent, mean - spread, mean + spread, color=f"C{position}", alpha=0.12, linewidth=0)
+        if len(panel.names()) <= BANDS:
+            axes.fill_between(percent, mean - spread, mean + spread, color=style["color"], alpha=0.12, linewidth=0)
         if any(theirs):
             points = [math.nan if t is None else t.mean for t in theirs]
-            axes.plot(percent, points, linestyle=":", markerfacecolor="none", label=f"{name} (paper)", **style)
+            theirs_style = style | {"linestyle": ":", "markerfacecolor": "none"}
+            axes.plot(percent, points, label=f"{name} (paper)", **theirs_style)
     _axis_labels(axes, panel.spec.x, panel.metric)
+    axes.set_ylim(0, 102)
 
 
 def _cdf(axes: Axes, panel: Panel) -> None:
@@ -156,7 +176,7 @@ def _cdf(axes: Axes, panel: Panel) -> None:
         where = {**panel.where, panel.spec.lines: name}
         rounds = [r.get(panel.metric) for o in panel.outcomes if _fits(o.settings, where) for r in o.rounds]
         values, share = cumulative([value for value in rounds if value is not None and math.isfinite(value)])
-        axes.step(values, share, where="post", color=f"C{position}", label=str(name))
+        axes.step(values, share, where="post", color=style_of(name, position)["color"], label=str(name))
     _axis_labels(axes, panel.metric, "share of rounds")
     axes.set_xlim(-2, 102)
     axes.set_ylim(0, 1.02)
@@ -171,22 +191,25 @@ def _bars(axes: Axes, panel: Panel) -> None:
         shown = [summarise(panel.outcomes, where, metric) for metric in metrics]
         places = np.arange(len(metrics)) + (position - (len(names) - 1) / 2) * width
         heights = [math.nan if f.mean is None else f.mean for f in shown]
-        axes.bar(places, heights, width, yerr=[f.deviation or 0.0 for f in shown], capsize=2, label=str(name))
+        spread, colour = [f.deviation or 0.0 for f in shown], style_of(name, position)["color"]
+        axes.bar(places, heights, width, yerr=spread, capsize=2, label=str(name), color=colour)
     axes.set_xticks(range(len(metrics)), metrics, fontsize=8)
     axes.set_ylabel("%", fontsize=8)
     axes.set_ylim(0, 105)
 
 
 def _scatter(axes: Axes, panel: Panel) -> None:
-    """One metric against another, a mark for every line."""
+    """One metric against another, a mark for every line; variants of a rule (`Krum-10`, `Krum-30`) share its colour."""
+    families = list(dict.fromkeys(str(name).rsplit("-", 1)[0] for name in panel.names()))
     for position, name in enumerate(panel.names()):
+        colour = SERIES[families.index(str(name).rsplit("-", 1)[0]) % len(SERIES)]
         where = {**panel.where, panel.spec.lines: name}
         across, up = (summarise(panel.outcomes, where, metric) for metric in (panel.spec.x, panel.metric))
         if across.mean is None or up.mean is None:
             continue
         axes.errorbar(
-            across.mean, up.mean, xerr=across.deviation, yerr=up.deviation, linestyle="none", color=f"C{position % 10}",
-            marker=MARKERS[position % len(MARKERS)], markersize=6, elinewidth=0.7, label=str(name),
+            across.mean, up.mean, xerr=across.deviation, yerr=up.deviation, label=str(name),
+            markersize=6, elinewidth=0.7, marker=MARKERS[position % len(MARKERS)], color=colour, linestyle="none",
         )  # fmt: skip
     _axis_labels(axes, panel.spec.x, panel.metric)
     axes.set_xlim(-5, 105)

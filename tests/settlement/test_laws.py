@@ -34,6 +34,13 @@ class Round:
         return self.scheme.verify(**{n: changes.get(n, getattr(self, n)) for n in names})
 
 
+def bump(values, position):
+    """One value moved by one step, towards zero, so that it stays in range."""
+    changed = values.copy()
+    changed[position] += 1 if changed[position] <= 0 else -1
+    return changed
+
+
 def exact_round() -> Round:
     from martfl.settlement.exact import BlindedModel
 
@@ -41,13 +48,23 @@ def exact_round() -> Round:
     rng = np.random.default_rng(5)
     updates = [rng.integers(-32767, 32768, PARAMETERS).astype(np.int16) for _ in range(PROVIDERS)]
     before = BlindedModel(rng.integers(-(2**38), 2**38, PARAMETERS))
-
-    def bump(values, position):
-        changed = values.copy()
-        changed[position] += 1 if changed[position] < 0 else -1
-        return changed
-
     return finish(scheme, before, updates, bump, lambda m, position: replace(m, values=bump(m.values, position)))
+
+
+def sampled_round() -> Round:
+    scheme = load_scheme(
+        "sampled",
+        parameters=PARAMETERS,
+        providers=PROVIDERS,
+        samples=4,
+        update_limit=0.5,
+        model_limit=4.0,
+        squarings=300,
+    )
+    rng = np.random.default_rng(5)
+    updates = [scheme.terms.update.quantise(rng.normal(0, 0.1, PARAMETERS)).values for _ in range(PROVIDERS)]
+    before = scheme.terms.model.quantise(rng.normal(0, 0.5, PARAMETERS)).values
+    return finish(scheme, before, updates, bump, bump)
 
 
 def finish(scheme, before, updates, change_update, change_model) -> Round:
@@ -68,7 +85,7 @@ def finish(scheme, before, updates, change_update, change_model) -> Round:
     )
 
 
-ROUNDS = {"exact": exact_round}
+ROUNDS = {"exact": exact_round, "sampled": sampled_round}
 
 
 @pytest.fixture(scope="module", params=ROUNDS)

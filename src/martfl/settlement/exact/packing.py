@@ -9,8 +9,7 @@ from martfl.settlement.exact.layout import SlotLayout, largest_magnitude
 from martfl.settlement.fixed_point import Integers
 
 ORDER = 0x73EDA753299D7D483339D80809A1D80553BDA402FFFE5BFEFFFFFFFF00000001
-_FLOAT_BITS = 53  # float64 adds and multiplies integers exactly below 2^53
-_CHUNK = 1 << 15  # scalars at a time: bounds memory
+_CHUNK = 1 << 12  # scalars at a time: what is worked on stays in the processor's cache
 
 
 def offset_of(values: Integers) -> int:
@@ -43,17 +42,18 @@ def combine_packed(
 ) -> list[bytes]:
     """Scalars of Σ_i c_i·q_i, reduced mod r, for updates in range and challenges c_i of `challenge_bits` bits.
 
-    c_i = Σ_t c_{i,t} 2^(L·t), with L such that Σ_i c_{i,t} q_i is exact in float64: one small matrix product a chunk.
+    c_i = Σ_t c_{i,t} 2^(L·t), with L such that |Σ_i c_{i,t} q_i| < n·2^L·2^(b−1) ≤ 2^63: int64 holds every sum.
     """
-    limb_bits = _FLOAT_BITS - layout.bits - len(updates).bit_length()
+    limb_bits = 63 - (layout.bits - 1) - len(updates).bit_length()
     digits = -(-challenge_bits // limb_bits)
     mask = (1 << limb_bits) - 1
-    table = np.array([[(c >> (limb_bits * t)) & mask for c in challenges] for t in range(digits)], np.float64)  # (T, n)
+    table = np.array([[[(c >> (limb_bits * t)) & mask] for t in range(digits)] for c in challenges])  # (n, T, 1)
     step = _CHUNK * layout.slots
     scalars: list[bytes] = []
     for start in range(0, updates[0].size, step):
-        block = np.stack([u[start : start + step] for u in updates]).astype(np.float64)  # (n, chunk)
-        sums = (table @ block).astype(np.int64)  # (T, chunk)
+        sums = np.zeros((digits, min(step, updates[0].size - start)), np.int64)  # (T, chunk)
+        for limbs, update in zip(table, updates, strict=True):
+            sums += limbs * update[start : start + step].astype(np.int64)
         scalars += _reduce(_grid(sums, layout.slots), layout.width, limb_bits)
     return scalars
 
@@ -78,9 +78,9 @@ def _reduce(sums: npt.NDArray[np.int64], width: int, limb_bits: int) -> list[byt
 
 
 def _add(total: npt.NDArray[np.int64], word: int, values: npt.NDArray[np.int64], shift: int) -> None:
-    """total += values · 2^(32·word + shift), |values| < 2^53, shift < 32; halves keep every product below 2^63."""
+    """total += values · 2^(32·word + shift), shift < 32; halves keep every product below 2^63."""
     low = (values & 0xFFFFFFFF).view(np.uint64) << np.uint64(shift)  # < 2^63
-    high = (values >> 32) << shift  # signed, |·| < 2^53
+    high = (values >> 32) << shift  # signed, |·| < 2^62
     total[word] += (low & np.uint64(0xFFFFFFFF)).view(np.int64)
     total[word + 1] += (low >> np.uint64(32)).view(np.int64) + (high & 0xFFFFFFFF)
     total[word + 2] += high >> 32

@@ -145,8 +145,15 @@ def test_exchanged_commitments_and_wrong_counts_are_rejected(honest):
     first, second, *rest = honest.commitments
     assert not honest.verify(commitments=[second, first, *rest])
     assert not honest.verify(commitments=honest.commitments[:-1])
-    assert not honest.verify(weights=[*honest.weights[:-1], honest.weights[-1] + 1])
+    for units in (-1, 1):
+        assert not honest.verify(weights=[*honest.weights[:-1], honest.weights[-1] + units])
     assert not honest.scheme.verify_opening(honest.updates[0], second, honest.openings[0])
+
+
+def test_weights_that_do_not_sum_are_refused(honest):
+    weights = [*honest.weights[:-1], honest.weights[-1] - 1]
+    with pytest.raises(SettlementError, match="must sum to 65536, got 65535"):
+        honest.scheme.settle(before=honest.before, weights=weights, updates=honest.updates, openings=honest.openings)
 
 
 def test_an_unknown_scheme_is_refused():

@@ -132,12 +132,23 @@ def test_bad_weights_and_counts_are_refused(key, epoch):
     model, updates, commitments, openings, weights = epoch
     with pytest.raises(WeightError, match="4 providers, got 3"):
         aggregate(model, weights[:3], updates, layout=key.layout)
-    with pytest.raises(WeightError, match="must sum to 65536"):
-        combine(commitments[0], [1, 2, 3, 4], commitments)
+    with pytest.raises(WeightError, match=r"sum to 1\.\.65536, got 65537"):
+        combine(commitments[0], [1, 0, 0, WEIGHT_TOTAL], commitments)
+    with pytest.raises(WeightError, match=r"sum to 1\.\.65536, got 0"):
+        aggregate(model, [0] * 4, updates, layout=key.layout)
     with pytest.raises(WeightError, match="3 providers, got 4"):
         combine_blindings(1, weights, openings[:3])
     with pytest.raises(SettlementError, match="100 parameters expected, got 99"):
         aggregate(model, weights, [u[:99] for u in updates], layout=key.layout)
+
+
+def test_after_a_drop_the_others_keep_their_weights(key, epoch):
+    model, updates, commitments, openings, weights = epoch
+    left, right = slice(0, 2), slice(3, 4)
+    remain = [[*x[left], *x[right]] for x in (weights, updates, commitments, openings)]
+    after = aggregate(model, remain[0], remain[1], layout=key.layout)
+    commitment = combine(commit_initial(model, key), remain[0], remain[2])
+    assert verify_model(after, combine_blindings(INITIAL_BLINDING, remain[0], remain[3]), commitment, key)
 
 
 def test_a_step_is_verified_from_the_two_models(key, epoch):

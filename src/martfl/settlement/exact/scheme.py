@@ -6,14 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from martfl.settlement.errors import SettlementError
 from martfl.settlement.exact.aggregate import INITIAL_BLINDING, aggregate, combine_blindings, verify_step
-from martfl.settlement.exact.commitment import CommitmentKey, Opening, commit, verify_opening
+from martfl.settlement.exact.commitment import CommitmentKey, Opening, check_scalar, commit, verify_opening
 from martfl.settlement.exact.generators import Progress
 from martfl.settlement.exact.layout import SlotLayout
 from martfl.settlement.exact.packing import ORDER
 from martfl.settlement.exact.point import Commitment
 from martfl.settlement.fixed_point import Integers
 from martfl.settlement.scheme import SchemeName, Settlement
+from martfl.settlement.weights import check_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +54,7 @@ class ExactScheme:
         openings: Sequence[Opening],
     ) -> Settlement[BlindedModel, None]:
         """The new model with its blinding."""
+        check_weights(weights, providers=len(updates))
         values = aggregate(before.values, weights, updates, layout=self.key.layout)
         blinding = combine_blindings(before.blinding, weights, openings)
         return Settlement(BlindedModel(values, blinding), None)
@@ -66,7 +69,11 @@ class ExactScheme:
     ) -> bool:
         """C(W^t − W^{t−1}, ρ^t − ρ^{t−1}) = Σ k_i C_i."""
         after = settlement.model
-        if not (0 <= before.blinding < ORDER and 0 <= after.blinding < ORDER):
+        try:
+            check_weights(weights, providers=len(commitments))
+            check_scalar(before.blinding)
+            check_scalar(after.blinding)
+        except SettlementError:
             return False
         blinding = (after.blinding - before.blinding) % ORDER
         return verify_step(before.values, after.values, blinding, weights, commitments, self.key)

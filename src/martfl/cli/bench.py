@@ -1,5 +1,6 @@
 """`martfl bench …`: one command for every figure that the documentation names."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -70,3 +71,27 @@ def settlement(
     flat = {**{k: v for k, v in figures.items() if k != "details"}, **figures["details"]}
     rows = [(k, f"{v:.4g}" if isinstance(v, float) else v) for k, v in flat.items() if v is not None]
     emit(flat, as_json=json, render=lambda: [table(f"Settlement, {scheme}", ["", "measured"], rows)])
+
+
+@app.command()
+def lab(
+    datasets: Annotated[str, typer.Option(help="Names separated by commas; all four of the paper by default.")] = "",
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    data: Annotated[Path | None, typer.Option(envvar="MARTFL_DATA", help="Folder of the datasets.")] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of which the median time is taken.")] = 5,
+    repeats: Annotated[int, typer.Option(min=1, help="Runs of the plain loop; the best counts.")] = 2,
+    precision: Annotated[str, typer.Option(help="fp32, tf32 or bf16.")] = "fp32",
+    json: JsonFlag = False,
+) -> None:
+    """Seconds a round of the lab, evaluation included, beside a plain loop over clients."""
+    from martfl.bench.lab import DATASETS, bench_lab
+
+    names = tuple(datasets.split(",")) if datasets else DATASETS
+    result = bench_lab(datasets=names, device=device, data=data, rounds=rounds, repeats=repeats, precision=precision)
+    rows = [
+        (t.dataset, t.clients, f"{t.parameters:,}", f"{t.round_s:.3f}", f"{t.train_s:.3f}", f"{t.plain_s:.3f}",
+         f"{t.speedup:.1f}", "yes" if t.repeats_exactly else "NO", f"{t.peak_mb:,.0f}")
+        for t in result
+    ]  # fmt: skip
+    heads = ["dataset", "clients", "parameters", "round s", "training s", "plain loop s", "ratio", "repeats", "peak MB"]
+    emit(result, as_json=json, render=lambda: [table(f"The lab on {result[0].device}", heads, rows)])

@@ -1,5 +1,120 @@
 """`martfl lab …`: run experiments, render their tables and figures."""
 
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
 import typer
 
+from martfl.cli.output import JsonFlag, emit, table
+
+if TYPE_CHECKING:
+    from martfl.lab.runner import Listener
+
 app = typer.Typer(no_args_is_help=True, help="Run experiments; render their tables and figures.")
+
+METRICS = ("mta", "f1", "asr", "dac", "inclusiveness", "robustness")
+
+
+@app.command()
+def run(
+    file: Annotated[Path | None, typer.Argument(help="An experiment file; without one, a single run.")] = None,
+    rule: Annotated[str | None, typer.Option(help="How the updates are aggregated.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="What is trained on.")] = None,
+    attack: Annotated[str | None, typer.Option(help="What malicious providers do.")] = None,
+    malicious: Annotated[float | None, typer.Option(help="Share of the providers, 0 to 0.9.")] = None,
+    biased: Annotated[float | None, typer.Option(help="Share of the providers with biased data.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Rounds of each run.")] = None,
+    seed: Annotated[int | None, typer.Option(help="The seed of a single run.")] = None,
+    seeds: Annotated[str, typer.Option(help="Seeds separated by commas.")] = "",
+    eval_every: Annotated[int | None, typer.Option(help="Rounds between two evaluations.")] = None,
+    precision: Annotated[str | None, typer.Option(help="fp32, tf32 or bf16.")] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", help="Any other setting, KEY=VALUE.")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Runs of the file with KEY=VALUE; repeatable.")] = None,
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    trainer: Annotated[str, typer.Option(help="auto, batched or loop.")] = "auto",
+    memory_mb: Annotated[int | None, typer.Option(help="Memory that training may take.")] = None,
+    jobs: Annotated[int, typer.Option(help="Runs side by side, a process each.")] = 1,
+    data: Annotated[Path | None, typer.Option(envvar="MARTFL_DATA", help="Folder of the datasets.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("runs"),
+    json: JsonFlag = False,
+) -> None:
+    """Run an experiment file, or a single run by its settings; finished runs are skipped, interrupted ones continue."""
+    from martfl.lab.command import Request, execute, parse_seeds, parse_settings
+    from martfl.lab.experiment import Runtime
+
+    given = {
+        "rule": rule, "dataset": dataset, "attack": attack, "malicious": malicious, "biased": biased,
+        "rounds": rounds, "seed": seed, "eval_every": eval_every, "precision": precision,
+    }  # fmt: skip
+    request = Request(
+        file=file,
+        settings={**{k: v for k, v in given.items() if v is not None}, **parse_settings(settings or [])},
+        seeds=parse_seeds(seeds),
+        only=tuple(only or ()),
+        out=out,
+        runtime=Runtime(device=device, trainer=trainer, memory_mb=memory_mb, data=data),
+        jobs=jobs,
+    )
+    records = _with_bar(request, execute)
+    single = file is None and len(records) == 1
+    emit(records[0] if single else records, as_json=json, render=lambda: [_overview(records)])
+    if any(record["status"] == "failed" for record in records):
+        raise typer.Exit(1)
+
+
+def _with_bar(request: Any, execute: Any) -> list[dict[str, Any]]:
+    """Run behind a progress bar on stderr: one line for the runs, one for the rounds of the present one."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        records: list[dict[str, Any]] = execute(request, _bar_listener(bar))
+    return records
+
+
+def _bar_listener(bar: Any) -> Listener:
+    from martfl.lab.config import RunConfig
+    from martfl.lab.metrics import RoundRow
+    from martfl.lab.runner import Listener, label_of
+    from martfl.lab.suite import describe
+
+    class BarListener(Listener):
+        def begin(self, *, total: int, skipped: int) -> None:
+            note = f"runs ({skipped} finished before)" if skipped else "runs"
+            self.all = bar.add_task(note, total=total)
+            self.one = bar.add_task("", total=None, visible=False)
+
+        def start(self, config: RunConfig) -> None:
+            bar.reset(self.one, total=config.rounds, description=describe(config), visible=True)
+
+        def round(self, config: RunConfig, row: RoundRow) -> None:
+            bar.update(self.one, completed=row.round)
+
+        def done(self, record: dict[str, Any]) -> None:
+            bar.advance(self.all)
+            if record["status"] != "done":
+                bar.console.print(f"{label_of(record)}: {record['status']} {record.get('error', '')}")
+
+    return BarListener()
+
+
+def _overview(records: list[dict[str, Any]]) -> Any:
+    from martfl.lab.runner import label_of
+
+    rows = [
+        (label_of(record), record["status"], *(_percent(record.get(name)) for name in METRICS),
+         record.get("rounds", "–"), _seconds(record.get("seconds_per_round")))
+        for record in records
+    ]  # fmt: skip
+    return table("Runs", ["run", "status", *(f"{name} %" for name in METRICS), "rounds", "s a round"], rows)
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f}"
+
+
+def _seconds(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"

@@ -33,6 +33,7 @@ class Runtime:
     device: str = "cpu"
     trainer: str = "auto"
     memory_mb: int | None = None
+    memory_share: float = 1.0  # of what is free, where no number is given
     workers: int | None = None
     data: Path | None = None
     checkpoint_every: int = 10  # rounds

@@ -1,74 +1,61 @@
 """The settlement's integer arithmetic as an option of a run: what the market would aggregate, with its rounding.
 
-q_i = clip(round(u_i / δ), ±(2^(b−1) − 1)),   Σ k_i = 2^16,   W^t = W^{t−1} + Σ k_i q_i  at scale δ / 2^16.
+    q_i = clip(round(u_i / δ), ±(2^(b−1) − 1)),   Σ k_i = 2^16,   W^t = W^{t−1} + Σ k_i q_i  at scale δ / 2^16.
+
+The scale and the integer weights are the settlement's own; the sums run on the device.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from martfl.errors import InputError
-from martfl.lab.splits import apportion
+from martfl.settlement import WEIGHT_TOTAL, FixedPoint, SettlementError, integer_weights
 
-UNIT = 2**16
-
-
-@dataclass(frozen=True)
-class Quantiser:
-    """Fixed point with b bits at steps of `scale`."""
-
-    bits: int = 16
-    scale: float = 2.0**-16
-
-    @property
-    def limit(self) -> int:
-        return int(2 ** (self.bits - 1) - 1)
+BITS, SCALE = 16, 2.0**-16  # updates up to ±0.5 in steps of 1.5e-5
 
 
-def make_quantiser(values: dict[str, float]) -> Quantiser | None:
+def make_quantiser(values: dict[str, float]) -> FixedPoint | None:
     """None for an empty table."""
     if not values:
         return None
-    bits, scale = int(values.get("bits", 16)), float(values.get("scale", 2.0**-16))
-    if not 2 <= bits <= 32 or not scale > 0:
-        raise InputError(f"quantise needs 2 ≤ bits ≤ 32 and scale > 0, got {bits} and {scale}")
-    return Quantiser(bits, scale)
+    try:
+        return FixedPoint(bits=int(values.get("bits", BITS)), scale=float(values.get("scale", SCALE)))
+    except SettlementError as error:
+        raise InputError(f"quantise: {error}") from None
 
 
-def integer_weights(weights: np.ndarray) -> np.ndarray:
-    """k_i ≥ 0 with Σ k_i = 2^16, by largest remainder; all zero where there is nothing to weigh."""
-    return apportion(UNIT, weights) if weights.sum() > 0 else np.zeros(len(weights), dtype=np.int64)
-
-
-def to_integers(values: Tensor, quantiser: Quantiser) -> Tensor:
+def to_integers(values: Tensor, fixed: FixedPoint) -> Tensor:
     """round(u / δ), clipped to b bits; exact in float64."""
-    scaled = torch.round(values.double() / quantiser.scale)
-    return scaled.clamp(-quantiser.limit, quantiser.limit).to(torch.int64)
+    return torch.round(values.double() / fixed.scale).clamp(-fixed.bound, fixed.bound).to(torch.int64)
 
 
-def start_integers(model: Tensor, quantiser: Quantiser) -> Tensor:
+def start_integers(model: Tensor, fixed: FixedPoint) -> Tensor:
     """W^0 at scale δ / 2^16."""
-    return torch.round(model.double() * (UNIT / quantiser.scale)).to(torch.int64)
+    return torch.round(model.double() * (WEIGHT_TOTAL / fixed.scale)).to(torch.int64)
 
 
-def to_floats(integers: Tensor, quantiser: Quantiser) -> Tensor:
+def to_floats(integers: Tensor, fixed: FixedPoint) -> Tensor:
     """The model that the integers stand for."""
-    return (integers.double() * (quantiser.scale / UNIT)).float()
+    return (integers.double() * (fixed.scale / WEIGHT_TOTAL)).float()
 
 
-def integer_change(update: Tensor, updates: Tensor, weights: np.ndarray, quantiser: Quantiser) -> Tensor:
+def integer_change(update: Tensor, updates: Tensor, weights: np.ndarray, fixed: FixedPoint) -> Tensor:
     """Σ k_i q_i where the rule is a weighted sum; a rule of another form has its own result rounded as one update."""
     kept = np.flatnonzero(weights)
+    if len(kept) and _is_sum(update, updates, weights, kept):
+        units = integer_weights([float(weight) for weight in weights])
+        total = torch.zeros_like(update, dtype=torch.int64)
+        for row in kept:
+            total += units[row] * to_integers(updates[int(row)], fixed)
+        return total
+    return WEIGHT_TOTAL * to_integers(update, fixed)
+
+
+def _is_sum(update: Tensor, updates: Tensor, weights: np.ndarray, kept: np.ndarray) -> bool:
     rows = torch.as_tensor(kept, device=updates.device)
     mixed = torch.as_tensor(weights[kept], dtype=updates.dtype, device=updates.device) @ updates[rows]
-    norm = torch.linalg.vector_norm(update)
-    if len(kept) and float(torch.linalg.vector_norm(mixed - update)) <= 1e-3 * float(norm):
-        total = torch.zeros_like(update, dtype=torch.int64)
-        for row, count in zip(kept, integer_weights(weights)[kept], strict=True):
-            total += int(count) * to_integers(updates[int(row)], quantiser)
-        return total
-    return UNIT * to_integers(update, quantiser)
+    gap, norm = torch.linalg.vector_norm(mixed - update), torch.linalg.vector_norm(update)
+    return float(gap) <= 1e-3 * float(norm)

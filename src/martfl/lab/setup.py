@@ -74,7 +74,9 @@ def check_run(config: RunConfig) -> tuple[Rule, Attack, int]:
     attack = make_attack(config.attack, **config.attack_params)
     participants = config.filled().participants
     assert participants is not None
-    return rule, attack, participants - 1 if rule.server_driven else participants
+    providers = participants - 1 if rule.server_driven else participants
+    rule.check(providers)
+    return rule, attack, providers
 
 
 def make_setup(config: RunConfig, runtime: Runtime) -> Setup:
@@ -99,9 +101,15 @@ def make_setup(config: RunConfig, runtime: Runtime) -> Setup:
         clients.append(ACQUIRER)
     shards = make_shards(parts, device)
     trainer = make_trainer(
-        runtime.trainer, model, shards, local,
-        class_shares=np.array(shares), memory_mb=runtime.memory_mb, workers=runtime.workers,
-    )  # fmt: skip
+        runtime.trainer,
+        model,
+        shards,
+        local,
+        class_shares=np.array(shares),
+        memory_mb=runtime.memory_mb,
+        memory_share=runtime.memory_share,
+        workers=runtime.workers,
+    )
     root, test = _rows(dataset, split.root), make_rowset(dataset.test_x, dataset.test_y, device)
     probe = attack.probe(dataset) if attack.probe is not None else None
     leak = config.rule_params.get("baseline_data") == "test"

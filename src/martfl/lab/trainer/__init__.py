@@ -35,13 +35,14 @@ def prepare_device(name: str, *, precision: str = "fp32") -> torch.device:
     return torch.device(name)
 
 
-def memory_cap(device: torch.device, given_mb: int | None) -> int:
+def memory_cap(device: torch.device, given_mb: int | None, share: float = 1.0) -> int:
     """Bytes for training: what was given, or three quarters of what the GPU has free, or 4 GB on a CPU."""
     if given_mb is not None:
         if given_mb < 1:
             raise InputError(f"memory must be at least 1 MB, got {given_mb}")
         return given_mb * 2**20
-    return int(0.75 * torch.cuda.mem_get_info(device)[0]) if device.type == "cuda" else 4 * 2**30
+    free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else 16 * 2**30 // 3
+    return int(0.75 * share * free)
 
 
 def make_trainer(
@@ -52,6 +53,7 @@ def make_trainer(
     *,
     class_shares: np.ndarray,
     memory_mb: int | None = None,
+    memory_share: float = 1.0,
     workers: int | None = None,
 ) -> Trainer:
     """The trainer for the shards' device; `auto` batches on a GPU and for models without convolutions."""
@@ -59,7 +61,7 @@ def make_trainer(
         raise InputError(f"unknown trainer {strategy!r}: choose one of {', '.join(STRATEGIES)}")
     device = shards.x.device
     if strategy == "batched" or (strategy == "auto" and (device.type == "cuda" or model.name == "mlp")):
-        cap = memory_cap(device, memory_mb)
+        cap = memory_cap(device, memory_mb, memory_share)
         return BatchedTrainer(model, shards, local, class_shares=class_shares, memory_bytes=cap)
     count = workers or (len(os.sched_getaffinity(0)) if device.type == "cpu" else 1)
     return LoopTrainer(model, shards, local, class_shares=class_shares, workers=count)

@@ -1,0 +1,107 @@
+"""`python -m martfl.lab run …` and `… bench`: the lab with torch and numpy alone, for machines without the rest."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from martfl.errors import MartflError
+from martfl.lab.command import Request, execute, parse_seeds, parse_settings
+from martfl.lab.config import RunConfig
+from martfl.lab.experiment import Runtime
+from martfl.lab.runner import Listener, label_of
+from martfl.lab.trainer import STRATEGIES
+
+FLAGS = ("rule", "dataset", "attack", "malicious", "biased", "rounds", "eval_every", "precision")
+
+
+class PlainListener(Listener):
+    """One line on stderr for every finished run."""
+
+    def begin(self, *, total: int, skipped: int) -> None:
+        self.total, self.count = total, 0
+        sys.stderr.write(f"{total} runs to do, {skipped} finished before\n")
+
+    def start(self, config: RunConfig) -> None:
+        sys.stderr.flush()
+
+    def done(self, record: dict[str, Any]) -> None:
+        self.count += 1
+        mta = record.get("mta")
+        figure = f"mta {mta:.4f}" if mta is not None else record.get("error", "")
+        pace = f"{record.get('seconds_per_round') or 0:.3f} s a round"
+        sys.stderr.write(f"[{self.count}/{self.total}] {label_of(record)}: {record['status']} {figure} ({pace})\n")
+        sys.stderr.flush()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m martfl.lab", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="run an experiment file, or a single run by its settings")
+    run.add_argument("file", nargs="?", type=Path)
+    for flag in FLAGS:
+        run.add_argument(f"--{flag.replace('_', '-')}")
+    run.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    run.add_argument("--only", action="append", default=[], metavar="KEY=VALUE")
+    run.add_argument("--seeds", default="")
+    run.add_argument("--out", type=Path, default=Path("runs"))
+    run.add_argument("--jobs", type=int, default=1)
+    run.add_argument("--json", action="store_true")
+    bench = commands.add_parser("bench", help="seconds a round, beside a plain loop over clients")
+    bench.add_argument("--datasets", default="")
+    bench.add_argument("--rounds", type=int, default=5)
+    bench.add_argument("--precision", default="fp32")
+    for part in (run, bench):
+        part.add_argument("--device", default="cpu")
+        part.add_argument("--data", type=Path)
+        part.add_argument("--trainer", default="auto", choices=STRATEGIES)
+    return parser
+
+
+def _run(options: argparse.Namespace) -> int:
+    given = [f"{flag}={getattr(options, flag)}" for flag in FLAGS if getattr(options, flag) is not None]
+    request = Request(
+        file=options.file,
+        settings=parse_settings([*given, *options.set]),
+        seeds=parse_seeds(options.seeds),
+        only=tuple(options.only),
+        out=options.out,
+        runtime=Runtime(device=options.device, trainer=options.trainer, data=options.data),
+        jobs=options.jobs,
+    )
+    records = execute(request, PlainListener())
+    if options.json:
+        sys.stdout.write(json.dumps(records[0] if options.file is None and len(records) == 1 else records) + "\n")
+    return 1 if any(record["status"] == "failed" for record in records) else 0
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from martfl.bench.lab import DATASETS, bench_lab
+
+    names = tuple(options.datasets.split(",")) if options.datasets else DATASETS
+    for name in names:
+        for timing in bench_lab(
+            datasets=[name], device=options.device, data=options.data, rounds=options.rounds,
+            precision=options.precision, trainer=options.trainer,
+        ):  # fmt: skip
+            sys.stdout.write(json.dumps(dataclasses.asdict(timing)) + "\n")
+            sys.stdout.flush()
+    return 0
+
+
+def main() -> None:
+    """Run the command; a known error becomes one line on stderr and exit code 2."""
+    options = _parser().parse_args()
+    try:
+        sys.exit(_run(options) if options.command == "run" else _bench(options))
+    except MartflError as error:
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""What `martfl lab run` and `python -m martfl.lab run` share."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from martfl.errors import InputError
+from martfl.lab.config import RunConfig, make_config
+from martfl.lab.experiment import Runtime
+from martfl.lab.runner import Listener, run_all
+from martfl.lab.suite import load_experiment, select
+
+SINGLE = "single"  # the folder of runs that come from no file
+
+
+@dataclass(frozen=True)
+class Request:
+    """A command line, taken apart."""
+
+    file: Path | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)  # override the file's, or make a single run
+    seeds: tuple[int, ...] = ()
+    only: tuple[str, ...] = ()
+    out: Path = Path("runs")
+    runtime: Runtime = field(default_factory=Runtime)
+    jobs: int = 1
+
+
+def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
+    """KEY=VALUE with the value as TOML, or as plain text where it is none."""
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        key, sign, text = pair.partition("=")
+        if not sign:
+            raise InputError(f"--set takes KEY=VALUE, got {pair!r}")
+        try:
+            found[key.strip().replace("-", "_")] = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            found[key.strip().replace("-", "_")] = text
+    return found
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """Numbers separated by commas."""
+    try:
+        return tuple(int(part) for part in text.split(",")) if text else ()
+    except ValueError:
+        raise InputError(f"--seeds takes whole numbers separated by commas, got {text!r}") from None
+
+
+def planned_runs(request: Request) -> tuple[str, tuple[RunConfig, ...]]:
+    """(name of the folder, runs)."""
+    if request.file is None:
+        seeds = request.seeds or (int(request.settings.get("seed", 0)),)
+        runs = tuple(make_config({**request.settings, "seed": seed}) for seed in seeds)
+        return SINGLE, runs
+    experiment = load_experiment(request.file, overrides=request.settings, seeds=request.seeds)
+    runs = select(experiment.runs, request.only)
+    if not runs:
+        raise InputError(f"no run of {request.file} matches --only {' '.join(request.only)}")
+    return experiment.name, runs
+
+
+def execute(request: Request, listener: Listener | None = None) -> list[dict[str, Any]]:
+    """Run what was asked for and return the records."""
+    name, runs = planned_runs(request)
+    return run_all(runs, folder=request.out / name, runtime=request.runtime, jobs=request.jobs, listener=listener)

@@ -37,8 +37,9 @@ def make_rule(name: str, **params: Any) -> Rule:
     """The rule of that name; a parameter it does not have is refused with the list of those it has."""
     if name not in RULES:
         raise InputError(f"unknown rule {name!r}: choose one of {', '.join(sorted(RULES))}")
-    known = sorted(inspect.signature(RULES[name]).parameters)
+    taken = inspect.signature(RULES[name]).parameters
+    known = sorted(key for key, part in taken.items() if part.kind is not part.VAR_KEYWORD)
     unknown = sorted(set(params) - set(known))
-    if unknown:
+    if unknown and len(known) == len(taken):  # a strategy with free options checks them itself
         raise InputError(f"rule {name!r} has no parameter {', '.join(unknown)}: it takes {', '.join(known) or 'none'}")
     return RULES[name](**params)

@@ -60,9 +60,17 @@ class LabBuyer:
         self.bought.update(able)
         return {i: self._view.updates[i] for i in able}
 
-    def predict(self, models: Sequence[Tensor]) -> np.ndarray:
-        """[k, r] classes on the judge's rows."""
-        return np.asarray(self._judge.predict(torch.stack(list(models))).cpu().numpy())
+    @property
+    def classes(self) -> int:
+        return self._judge.num_classes
+
+    def predict(self, models: Sequence[Tensor], *, among: np.ndarray | None = None) -> np.ndarray:
+        """[k, r] classes on the judge's rows, the best of those in `among`."""
+        if among is None:
+            return np.asarray(self._judge.predict(torch.stack(list(models))).cpu().numpy())
+        logits = self._judge.logits(torch.stack(list(models)))  # [k, r, classes]
+        chosen = logits[..., torch.as_tensor(among, device=logits.device)].argmax(dim=-1)
+        return np.asarray(among[chosen.cpu().numpy()])
 
 
 def judge_of(view: RoundView, baseline_data: str) -> Judge:
@@ -109,8 +117,9 @@ def strategy_rule(name: str, paper: str) -> Callable[..., Rule]:
         bound = partial(step, name=name, options=options, baseline_data=baseline_data)
         return Rule(name, paper, server_driven=True, init=partial(start, name, options), step=bound)
 
-    own = inspect.signature(STRATEGIES[name]).parameters.values()
+    own = list(inspect.signature(STRATEGIES[name]).parameters.values())
     extra = inspect.Parameter("baseline_data", inspect.Parameter.KEYWORD_ONLY, default="root", annotation=str)
-    make.__signature__ = inspect.Signature([*own, extra])  # type: ignore[attr-defined]
+    parts = sorted([*own, extra], key=lambda part: part.kind)  # a variadic one comes last
+    make.__signature__ = inspect.Signature(parts)  # type: ignore[attr-defined]
     make.__doc__ = STRATEGIES[name].__doc__
     return make

@@ -106,6 +106,11 @@ class PointTable:
             self._points[index] = known
         return known
 
+    def warm(self) -> None:
+        """Make every point now."""
+        for i in range(len(self)):
+            self.point(i)
+
     def combine(self, scalars: Iterable[int]) -> Point:
         """Σ scalar · point; zeros are skipped, ones are added, the rest goes into one multi-exponentiation."""
         total, points, factors = zero(self.group), [], []

@@ -11,6 +11,15 @@ ROLE_COLOURS = {
     "qualified": SKY,
     "candidate": ORANGE,
     "dropped": VERMILION,
+    "spared": YELLOW,
     "silent": GREY,
 }
-ROLE_MARKERS = {"baseline": "*", "high quality": "o", "qualified": "s", "candidate": "D", "dropped": "X", "silent": "."}
+ROLE_MARKERS = {
+    "baseline": "*",
+    "high quality": "o",
+    "qualified": "s",
+    "candidate": "D",
+    "dropped": "X",
+    "spared": "P",
+    "silent": ".",
+}

@@ -25,22 +25,19 @@ class Softmax:
     def initial(self):
         return np.zeros((PIXELS + 1) * CLASSES)
 
-    def logits(self, model, x):
+    def logits(self, model, data):
         table = model.reshape(PIXELS + 1, CLASSES)
-        return x @ table[:-1] + table[-1]
+        return data[0] @ table[:-1] + table[-1]
 
     def train(self, model, data, *, seed):
         (x, y), start = data, model.copy()
         model, target = model.copy(), np.eye(CLASSES)[data[1]]
         for _ in range(60):
-            z = self.logits(model, x)
+            z = self.logits(model, data)
             p = np.exp(z - z.max(axis=1, keepdims=True))
             error = (p / p.sum(axis=1, keepdims=True) - target) / len(y)
             model -= 4.0 * np.concatenate([x.T @ error, error.sum(axis=0, keepdims=True)]).ravel()
         return model - start
-
-    def predict(self, model, data):
-        return self.logits(model, data[0]).argmax(axis=1)
 
     def labels(self, data):
         return data[1]
@@ -72,7 +69,7 @@ class Market:
 
     def accuracy(self, epoch):
         model = self.settler.floats(self.acquirer.model_file(epoch))
-        return float(np.mean(self.acquirer.task.predict(model, self.test) == self.test[1]))
+        return float(np.mean(self.acquirer.task.logits(model, self.test).argmax(axis=1) == self.test[1]))
 
     def claimed(self):
         return sum(int(p.journal.recall(e, "claim").value) for p in self.providers for e in self.epochs_of(p))

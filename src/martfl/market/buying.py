@@ -81,9 +81,16 @@ class Desk:
         self.drop_offenders([name for name in names if name not in self.delivered])
         return {i: self.update_of(name) for i, name in zip(providers, names, strict=True) if name in self.delivered}
 
-    def predict(self, models: Sequence[Floats]) -> NDArray[np.int64]:
-        """Classes of the root data under each model [k, r]."""
-        return np.stack([self.task.predict(model, self.root) for model in models])
+    @property
+    def classes(self) -> int:
+        """How many classes the task has."""
+        return int(self.task.logits(self.model, self.root).shape[1])
+
+    def predict(self, models: Sequence[Floats], *, among: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+        """Classes of the root data under each model [k, r], the best of those in `among`."""
+        logits = np.stack([self.task.logits(model, self.root) for model in models])  # [k, r, classes]
+        best = logits.argmax(axis=-1) if among is None else among[logits[..., among].argmax(axis=-1)]
+        return np.asarray(best)
 
     # --- deliveries ----------------------------------------------------------------------------------------------
 

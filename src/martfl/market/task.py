@@ -26,8 +26,8 @@ class Task(Protocol):
     def train(self, model: Floats, data: Any, *, seed: int) -> Floats:
         """The update [m] that training `model` on `data` gives."""
 
-    def predict(self, model: Floats, data: Any) -> NDArray[np.int64]:
-        """The class of every row of `data`."""
+    def logits(self, model: Floats, data: Any) -> Floats:
+        """How strongly the model believes in each class, for every row of `data` [r, classes]."""
 
     def labels(self, data: Any) -> NDArray[np.int64]:
         """The true class of every row of `data`."""

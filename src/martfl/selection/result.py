@@ -25,6 +25,7 @@ class Role(StrEnum):
     QUALIFIED = "qualified"
     CANDIDATE = "candidate"
     DROPPED = "dropped"
+    SPARED = "spared"
     SILENT = "silent"
 
 
@@ -39,6 +40,7 @@ class Selection:
     centroids: Floats  # [clusters], rising
     distribution: Distribution
     threshold: float
+    reasons: tuple[str, ...] = ()  # [n] or empty, where the rule has no words of its own
 
     @property
     def clusters(self) -> int:
@@ -73,10 +75,12 @@ class Selection:
     @property
     def bought(self) -> tuple[int, ...]:
         """Everybody whose plaintext the acquirer gets, the baseline included."""
-        return tuple(i for i, role in enumerate(self.roles) if role not in (Role.DROPPED, Role.SILENT))
+        return tuple(i for i, role in enumerate(self.roles) if role not in (Role.DROPPED, Role.SPARED, Role.SILENT))
 
     def reason(self, provider: int) -> str:
         """One sentence for the provider: what was decided, and from which numbers."""
+        if self.reasons:
+            return self.reasons[provider]
         role, score = self.roles[provider], self.scores[provider]
         best = self.centroids[-1] if self.clusters else float("nan")
         return {
@@ -85,6 +89,7 @@ class Selection:
             Role.QUALIFIED: f"score {score:.3f} is above the low group, {abs(score - best):.3f} from the best centroid",
             Role.CANDIDATE: f"score {score:.3f} is in the low group; drawn at random for a look as a possible baseline",
             Role.DROPPED: f"score {score:.3f} is in the low group; the best centroid is {best:.3f}",
+            Role.SPARED: "good enough, but not drawn: the buyer's budget was spent on others",
             Role.SILENT: "gave no valid answer to the request for a score, so that it could not be judged",
         }[role]
 

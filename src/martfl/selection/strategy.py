@@ -1,18 +1,17 @@
 """Selection as a buyer lives it: epoch after epoch, learning only what the protocol lets it learn.
 
-A `Strategy` is two pure functions over explicit state. `decide` may score providers against baselines of its choice and
+A `Strategy` is pure functions over explicit state. `decide` may score providers against baselines of its choice and
 buy updates in advance; `learn` sees what was delivered and prepares the next epoch. The same strategy runs in the lab
 and in the market: only the `Buyer` that answers it differs. Vectors may be numpy arrays or torch tensors.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from martfl.errors import InputError
 from martfl.selection.kappa import choose_baseline, cohen_kappa
 from martfl.selection.kmeans import Floats
 from martfl.selection.result import Distribution, Role, Selection
@@ -47,41 +46,55 @@ class Buyer(Protocol):
     def buy(self, providers: Sequence[int]) -> Mapping[int, Vector]:
         """Buy at the flat fee, before any weight is set; who does not deliver is missing from the answer."""
 
-    def predict(self, models: Sequence[Vector]) -> NDArray[np.int64]:
-        """Classes that each model gives the root data [k, r]."""
+    @property
+    def classes(self) -> int:
+        """How many classes the task has; the root data need not hold them all."""
+
+    def predict(self, models: Sequence[Vector], *, among: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+        """Classes that each model gives the root data [k, r], the best of those in `among`."""
 
 
-@dataclass(frozen=True)
-class Strategy:
-    """A way to select over many epochs."""
+class Strategy(Protocol):
+    """A way to select over many epochs; a frozen dataclass of its parameters."""
 
-    name: str
-    start: Callable[[], State]
-    decide: Callable[[State, Buyer, np.random.Generator], tuple[State, Selection]]
-    learn: Callable[[State, Selection, Buyer, Mapping[int, Vector]], State]
+    def start(self) -> State:
+        """What it knows before the first epoch."""
+
+    def decide(self, state: State, buyer: Buyer, rng: np.random.Generator) -> tuple[State, Selection]:
+        """Judge one epoch's updates."""
+
+    def learn(self, state: State, selection: Selection, buyer: Buyer, delivered: Mapping[int, Vector]) -> State:
+        """Prepare the next epoch from what was delivered."""
 
 
-def paper(
-    *, threshold: float = 0.05, candidate_share: float = 0.1, max_clusters: int = 4, adjust: bool = True
-) -> Strategy:
+@dataclass(frozen=True, kw_only=True)
+class Paper:
     """Algorithm 1: one baseline, the provider of the best kappa on the root data in the epoch before."""
 
-    def decide(state: State, buyer: Buyer, rng: np.random.Generator) -> tuple[State, Selection]:
-        baseline, vector = _baseline_of(state["baseline"], buyer)
-        scores = buyer.score(vector)
-        options = {"threshold": threshold, "candidate_share": candidate_share, "max_clusters": max_clusters}
-        return state, select_answered(scores, baseline=baseline, rng=rng, **options)
+    threshold: float = 0.05
+    candidate_share: float = 0.1
+    max_clusters: int = 4
+    adjust: bool = True  # α
 
-    def learn(state: State, selection: Selection, buyer: Buyer, delivered: Mapping[int, Vector]) -> State:
+    def start(self) -> State:
+        """Judged by the acquirer's own update."""
+        return {"baseline": None}
+
+    def decide(self, state: State, buyer: Buyer, rng: np.random.Generator) -> tuple[State, Selection]:
+        """Score against the baseline, remove outliers."""
+        baseline, vector = _baseline_of(state["baseline"], buyer)
+        options = {name: getattr(self, name) for name in ("threshold", "candidate_share", "max_clusters")}
+        return state, select_answered(buyer.score(vector), baseline=baseline, rng=rng, **options)
+
+    def learn(self, state: State, selection: Selection, buyer: Buyer, delivered: Mapping[int, Vector]) -> State:
+        """The best kappa on the root data is the next baseline."""
         if not delivered:
-            return {"baseline": None}
+            return self.start()
         names = list(delivered)
         predicted = buyer.predict([buyer.model + delivered[i] for i in names])  # [k, r]
         kappas = {i: cohen_kappa(row, buyer.labels) for i, row in zip(names, predicted, strict=True)}
-        chosen = choose_baseline(sorted(kappas), kappas.__getitem__, adjust=adjust)
+        chosen = choose_baseline(sorted(kappas), kappas.__getitem__, adjust=self.adjust)
         return {"baseline": None if chosen is None else buyer.providers[chosen]}
-
-    return Strategy("martfl", lambda: {"baseline": None}, decide, learn)
 
 
 def select_answered(scores: Floats, *, baseline: int | None, rng: np.random.Generator, **options: Any) -> Selection:
@@ -126,16 +139,3 @@ def _baseline_of(name: str | None, buyer: Buyer) -> tuple[int | None, Vector]:
         if index in bought:
             return index, bought[index]
     return None, buyer.own_update
-
-
-STRATEGIES: dict[str, Callable[..., Strategy]] = {"martfl": paper}
-
-
-def make_strategy(name: str, **options: Any) -> Strategy:
-    """The strategy of this name with these parameters."""
-    if name not in STRATEGIES:
-        raise InputError(f"unknown selection rule {name!r}; known: {', '.join(STRATEGIES)}")
-    try:
-        return STRATEGIES[name](**options)
-    except TypeError as error:
-        raise InputError(f"selection rule {name!r} does not take these parameters: {error}") from error

@@ -35,7 +35,7 @@ def test_the_trimmed_mean_is_the_mean_of_the_middle(updates, trim) -> None:
 
 
 def test_more_columns_than_one_block() -> None:
-    updates = np.random.default_rng(0).normal(size=(4, COLUMNS + 3)).astype(np.float32)
+    updates = np.random.default_rng(0).normal(size=(4, COLUMNS["cpu"] + 3)).astype(np.float32)
     assert np.allclose(middle_mean(torch.as_tensor(updates), 1)[0].numpy(), np.median(updates, axis=0))
 
 

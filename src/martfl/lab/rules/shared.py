@@ -11,7 +11,9 @@ from torch import Tensor
 from martfl.errors import InputError
 from martfl.lab.rules.base import RoundView
 
-COLUMNS = 1 << 18  # columns handled at once: bounds the memory of float64 copies and sorts
+# Columns handled at once: bounds the memory of float64 copies and sorts, and keeps a block in a processor's cache.
+COLUMNS = {"cpu": 1 << 15}
+COLUMNS_ELSEWHERE = 1 << 20  # an accelerator wants few, large steps
 
 
 def nothing() -> None:
@@ -44,14 +46,14 @@ def everyone(view: RoundView) -> np.ndarray:
     return np.ones(view.updates.shape[0], dtype=bool)
 
 
-def finite_rows(updates: Tensor) -> np.ndarray:
-    """[n] bool: rows without NaN or infinity."""
-    return np.asarray(torch.isfinite(updates).all(dim=1).cpu().numpy())
-
-
 def blocks(updates: Tensor) -> Iterator[Tensor]:
-    """The matrix in blocks of columns, [n, ≤ COLUMNS] each."""
-    yield from torch.split(updates, COLUMNS, dim=1)
+    """The matrix in blocks of columns."""
+    yield from torch.split(updates, COLUMNS.get(updates.device.type, COLUMNS_ELSEWHERE), dim=1)
+
+
+def finite_rows(updates: Tensor) -> np.ndarray:
+    """[n] bool: rows without NaN or infinity; squares of float32 cannot overflow float64."""
+    return np.asarray(np.isfinite(norms(updates)))
 
 
 def centred_gram(updates: Tensor) -> Tensor:
@@ -68,14 +70,17 @@ def centred_gram(updates: Tensor) -> Tensor:
 def dots(updates: Tensor, reference: Tensor) -> np.ndarray:
     """[n] u_i · v in float64."""
     total = torch.zeros(updates.shape[0], dtype=torch.float64, device=updates.device)
-    for block, part in zip(blocks(updates), torch.split(reference, COLUMNS), strict=True):
-        total += block.double() @ part.double()
+    for block, part in zip(blocks(updates), blocks(reference[None]), strict=True):
+        total += block.double() @ part[0].double()
     return to_numpy(total)
 
 
 def norms(updates: Tensor) -> np.ndarray:
     """[n] Euclidean lengths in float64."""
-    return to_numpy(torch.linalg.vector_norm(updates, dim=1, dtype=torch.float64))
+    total = torch.zeros(updates.shape[0], dtype=torch.float64, device=updates.device)
+    for block in blocks(updates):
+        total += block.double().square_().sum(dim=1) if block.dtype != torch.float64 else block.square().sum(dim=1)
+    return np.asarray(np.sqrt(to_numpy(total)))
 
 
 def cosines(updates: Tensor, reference: Tensor) -> np.ndarray:

@@ -1,0 +1,88 @@
+"""The lab's models and datasets as tasks of a market: `martfl.lab.task:digits` in `market.toml`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn import functional as F
+
+from martfl.lab.data import load_dataset, preset_of
+from martfl.lab.models import Model, make_model
+
+Floats = NDArray[np.float64]
+Rows = tuple[NDArray[Any], NDArray[np.int64]]
+
+
+@dataclass(frozen=True)
+class LabTask:
+    """A model of the lab, trained the way the paper trains it. Data are pairs of rows and labels."""
+
+    model: Model
+    optimizer: str
+    learning_rate: float
+    momentum: float = 0.9
+    epochs: int = 2
+    batch: int = 64
+    seed: int = 0
+
+    def initial(self) -> Floats:
+        """A fresh model; the same for everybody who reads the same terms."""
+        return self.model.start(np.random.default_rng(self.seed)).double().numpy()
+
+    def train(self, model: Floats, data: Rows, *, seed: int) -> Floats:
+        """Local epochs of mini-batches in an order drawn from `seed`."""
+        rng = np.random.default_rng([self.seed, seed])
+        start = torch.from_numpy(np.asarray(model, dtype=np.float32))
+        flat = start.clone().requires_grad_()
+        optimizer = self._optimizer(flat)
+        for _ in range(self.epochs):
+            order = rng.permutation(len(data[1]))
+            for at in range(0, len(order), self.batch):
+                chosen = order[at : at + self.batch]
+                optimizer.zero_grad()
+                logits = self.model.one(self.model.split(flat), torch.from_numpy(data[0][chosen]))
+                F.cross_entropy(logits, torch.from_numpy(data[1][chosen])).backward()  # type: ignore[no-untyped-call]
+                optimizer.step()
+        return (flat.detach() - start).double().numpy()
+
+    def logits(self, model: Floats, data: Rows) -> Floats:
+        """[rows, classes]."""
+        flat = torch.from_numpy(np.asarray(model, dtype=np.float32))
+        with torch.no_grad():
+            return self.model.one(self.model.split(flat), torch.from_numpy(data[0])).double().numpy()
+
+    def labels(self, data: Rows) -> NDArray[np.int64]:
+        """[rows]."""
+        return data[1]
+
+    def _optimizer(self, flat: torch.Tensor) -> torch.optim.Optimizer:
+        if self.optimizer == "adam":
+            return torch.optim.Adam([flat], lr=self.learning_rate)
+        return torch.optim.SGD([flat], lr=self.learning_rate, momentum=self.momentum)
+
+
+def make_task(
+    dataset: str, *, data: str = "", epochs: int = 2, batch: int = 64, learning_rate: float = 0.0, seed: int = 0
+) -> LabTask:
+    """The task of a registered dataset, with its preset's model and optimiser; `data` defaults to MARTFL_DATA."""
+    folder = data or os.environ.get("MARTFL_DATA", "")
+    preset = preset_of(dataset)
+    model = make_model(preset.model, load_dataset(dataset, folder=Path(folder) if folder else None))
+    rate = learning_rate or preset.learning_rate
+    return LabTask(model, preset.optimizer, rate, epochs=epochs, batch=batch, seed=seed)
+
+
+def digits(**options: Any) -> LabTask:
+    """Handwritten digits and a small perceptron: 2,410 parameters, nothing to download."""
+    return make_task("digits", **options)
+
+
+def fmnist(**options: Any) -> LabTask:
+    """Fashion-MNIST and LeNet."""
+    return make_task("fmnist", **options)

@@ -97,6 +97,7 @@ class AnvilChain(RpcChain):
     def __init__(self, url: str, **options) -> None:
         super().__init__(url, **({"chain_id": CHAIN_ID, "poll": 0.02, "timeout": 30.0, "resend": 0.3} | options))
         self.accounts = [local_account(index) for index in range(10)]
+        self._snapshots = []
 
     def ask(self, method: str, *params):
         return self.web3.provider.make_request(method, list(params))["result"]
@@ -119,10 +120,8 @@ class AnvilChain(RpcChain):
         self.mine()
 
     def snapshot(self) -> int:
-        self._snapshots = {**getattr(self, "_snapshots", {})}
-        number = len(self._snapshots)
-        self._snapshots[number] = self.ask("evm_snapshot")
-        return number
+        self._snapshots.append(self.ask("evm_snapshot"))
+        return len(self._snapshots) - 1
 
     def revert(self, snapshot: int) -> None:
         self.ask("evm_revert", self._snapshots[snapshot])

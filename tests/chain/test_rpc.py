@@ -230,12 +230,19 @@ def test_a_stuck_step_is_replaced_at_a_higher_fee(market, connect, in_background
     eager = connect(node, raise_after=0.3, resend=0.1)
     result = in_background(lambda: eager.send(seen(eager, contract).functions.add(5), account=eager.accounts[1]))
     eventually(lambda: pool_size(chain) == 1)
-    chain.ask("anvil_setNextBlockBaseFeePerGas", hex(20 * GWEI))
-    chain.mine()  # the step cannot pay this block's fee
-    assert contract.functions.count().call() == 0
-    eventually(lambda: (chain.mine(), contract.functions.count().call())[1] == 5)
+    ((first,),) = (queue.values() for queue in chain.ask("txpool_content")["pending"].values())
+    assert int(first["maxFeePerGas"], 16) < 20 * GWEI
+
+    def dear_block() -> bool:
+        chain.ask("anvil_setNextBlockBaseFeePerGas", hex(20 * GWEI))
+        chain.mine()
+        return contract.functions.count().call() == 5
+
+    assert not dear_block()
+    eventually(dear_block)
     receipt = result()
-    assert chain.web3.eth.get_transaction(receipt.transaction)["maxFeePerGas"] <= eager.fee_cap
+    assert receipt.transaction != first["hash"]
+    assert 20 * GWEI <= chain.web3.eth.get_transaction(receipt.transaction)["maxFeePerGas"] <= eager.fee_cap
     assert chain.web3.eth.get_transaction_count(eager.accounts[1].address) == 1
 
 

@@ -9,7 +9,6 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from eth.exceptions import OutOfGas
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
 from eth_tester import EthereumTester
@@ -89,7 +88,7 @@ class EmbeddedChain(Chain):
     def _execute(self, raw: bytes, key: bytes | None) -> bytes:
         try:
             return self._backend.execute(raw, key=key)
-        except (ValidationError, OutOfGas) as error:
+        except ValidationError as error:
             raise ChainError(f"the chain refused the transaction: {error}") from error
 
     def _sign(self, step: Step, account: LocalAccount) -> bytes:

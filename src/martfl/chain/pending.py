@@ -4,7 +4,7 @@ An `Entry` is one step with one nonce; it has several `attempts` when its fee wa
 so the chain can accept at most one of them: that is what makes it safe to send them again and again.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from martfl.chain.network import Step
@@ -41,7 +41,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Entry:
-    """A step that has its nonce."""
+    """A step that has its nonce; `id` is 0 until it is written down."""
 
     id: int
     sender: str
@@ -71,23 +71,25 @@ class PendingStore:
         """The sender's entries that are not known to be on the chain, in order of their nonces."""
         return self._entries("sender = ? AND NOT done ORDER BY nonce", sender)
 
-    def add(self, *, sender: str, nonce: int, key: str | None, step: Step, gas: int) -> Entry:
-        """Write an entry down; it counts once its first attempt is added."""
-        values = (self._chain, sender, nonce, key, step.to, step.data, str(step.value), gas)
-        cursor = self._file.execute(
-            "INSERT INTO entries (chain, sender, nonce, key, target, data, value, gas) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            values,
-        )
-        assert cursor.lastrowid is not None
-        return Entry(cursor.lastrowid, sender, nonce, key, step, gas)
+    def add(self, draft: Entry, first: Attempt) -> Entry:
+        """Write an entry and its first signed form down; on disk when it returns. The entry comes back with its id."""
+        step = draft.step
+        values = (self._chain, draft.sender, draft.nonce, draft.key, step.to, step.data, str(step.value), draft.gas)
+        with self._file:
+            cursor = self._file.execute(
+                "INSERT INTO entries (chain, sender, nonce, key, target, data, value, gas) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                values,
+            )
+            assert cursor.lastrowid is not None
+            entry = replace(draft, id=cursor.lastrowid)
+            self._insert(entry, first)
+        return entry
 
     def attempt(self, entry: Entry, attempt: Attempt) -> None:
-        """Add a signed form, and sync everything to disk."""
-        self._file.execute(
-            "INSERT INTO attempts (entry, hash, raw, max_fee, tip) VALUES (?, ?, ?, ?, ?)",
-            (entry.id, attempt.hash, attempt.raw, attempt.fees.max_fee, attempt.fees.tip),
-        )
-        self._file.commit()
+        """Write a further signed form down."""
+        with self._file:
+            self._insert(entry, attempt)
 
     def attempts(self, entry: Entry) -> list[Attempt]:
         """All signed forms of an entry, the newest last."""
@@ -108,6 +110,12 @@ class PendingStore:
 
     def close(self) -> None:
         self._file.close()
+
+    def _insert(self, entry: Entry, attempt: Attempt) -> None:
+        self._file.execute(
+            "INSERT INTO attempts (entry, hash, raw, max_fee, tip) VALUES (?, ?, ?, ?, ?)",
+            (entry.id, attempt.hash, attempt.raw, attempt.fees.max_fee, attempt.fees.tip),
+        )
 
     def _entries(self, where: str, *values: str) -> list[Entry]:
         rows = self._file.execute(f"SELECT {FIELDS} FROM entries WHERE chain = ? AND {where}", (self._chain, *values))

@@ -96,8 +96,8 @@ class RpcChain(Chain):
         for earlier in self._pending.open(sender=account.address):  # a lost one would block every nonce after it
             self._broadcast(earlier)
         nonce = self._next_nonce(account.address)
-        entry = self._pending.add(sender=account.address, nonce=nonce, key=key, step=step, gas=gas)
-        self._pending.attempt(entry, self._sign(entry, account, fees))
+        draft = Entry(id=0, sender=account.address, nonce=nonce, key=key, step=step, gas=gas)
+        entry = self._pending.add(draft, self._sign(draft, account, fees))
         refusal = self._broadcast(entry)
         if refusal is not None:  # the next step takes the same nonce, so this one can never come back
             self._pending.forget(entry)

@@ -69,6 +69,9 @@ class Provider:
         except MartflError as error:
             log.info("refused a request: %s", error)
             reply = ms.Refusal(epoch=epoch, reason=str(error)[:500])
+        except Exception:  # a node's words, or the organisation's own training code: nothing that the acquirer needs
+            log.exception("a request could not be answered")
+            reply = ms.Refusal(epoch=epoch, reason="the provider failed; its log says why")
         return ms.encode(reply, market=self.trading.address, account=self.account)
 
     def _answer(self, message: ms.Message) -> ms.Message:

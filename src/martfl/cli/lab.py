@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Run experiments; render their tables and figures.")
 
-METRICS = ("mta", "f1", "asr", "dac", "inclusiveness", "robustness")
+METRICS = ("mta", "asr", "dac")
 
 
 @app.command()
@@ -118,3 +118,39 @@ def _percent(value: float | None) -> str:
 
 def _seconds(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
+
+
+@app.command("table")
+def show_table(
+    file: Annotated[Path, typer.Argument(help="An experiment file.")],
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("runs"),
+    only: Annotated[list[str] | None, typer.Option(help="Runs with KEY=VALUE; repeatable.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Show what was not run yet, too.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print one line per figure, unrounded.")] = False,
+    json: JsonFlag = False,
+) -> None:
+    """The table of an experiment: what was run, with the paper's own figures in brackets."""
+    from martfl.lab.render import load_results, render_table
+    from martfl.lab.tables import to_csv, to_markdown
+
+    grid = render_table(load_results(file, out=out, only=only or (), everything=everything))
+    if markdown or csv:
+        typer.echo(to_markdown(grid) if markdown else to_csv(grid), nl=False)
+        return
+    emit(grid, as_json=json, render=lambda: [table(grid.title, grid.header, grid.lines()), *grid.notes])
+
+
+@app.command("figure")
+def show_figure(
+    file: Annotated[Path, typer.Argument(help="An experiment file.")],
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("runs"),
+    only: Annotated[list[str] | None, typer.Option(help="Runs with KEY=VALUE; repeatable.")] = None,
+    to: Annotated[Path | None, typer.Option(help="Where to write it: .png, .svg or .pdf.")] = None,
+) -> None:
+    """Draw the figure of an experiment; beside the results, unless told where."""
+    from martfl.lab.figures import save
+    from martfl.lab.render import load_results, render_figure
+
+    canvas = render_figure(load_results(file, out=out, only=only or ()))
+    typer.echo(save(canvas, to or out / file.stem / f"{file.stem}.png"))

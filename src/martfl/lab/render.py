@@ -1,0 +1,126 @@
+"""From a folder of results to the table and the figure that its experiment file asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from martfl.errors import InputError
+from martfl.lab.config import RunConfig
+from martfl.lab.figures import draw, figure_spec
+from martfl.lab.store import Store
+from martfl.lab.suite import Experiment, load_experiment, select, settings_of
+from martfl.lab.tables import Grid, Outcome, build_table, table_spec
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+SHARES = frozenset(
+    {
+        "mta", "f1", "asr", "dac", "inclusiveness", "inclusiveness_hq", "robustness", "baseline_correctness",
+        "baseline_correct", "validation", "mta_last", "mta_tail", "quantisation_loss",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Results:
+    """An experiment with what was run of it."""
+
+    experiment: Experiment
+    plan: tuple[Mapping[str, Any], ...]  # the settings of all its runs, in the order of the file
+    outcomes: tuple[Outcome, ...]
+    failed: int
+    everything: bool  # keep room for what was not run yet
+
+    def shown(self, axes: tuple[str, ...]) -> list[Mapping[str, Any]]:
+        """What to show: the plan as far as it was run, then what was run beyond it."""
+        run, planned = ({_place(s, axes) for s in some} for some in ([o.settings for o in self.outcomes], self.plan))
+        kept = [settings for settings in self.plan if self.everything or _place(settings, axes) in run]
+        return [*kept, *(o.settings for o in self.outcomes if _place(o.settings, axes) not in planned)]
+
+
+def load_results(path: Path, *, out: Path, only: Sequence[str] = (), everything: bool = False) -> Results:
+    """The results of an experiment file in `out`; `everything` keeps room for what was not run yet."""
+    experiment, store = load_experiment(path), Store(out / path.stem)
+    records = [record for record in store.records() if _wanted(record, only)]
+    failed = sum(record["status"] == "failed" for record in records)
+    outcomes = tuple(_outcome(record, store) for record in records if record["status"] != "failed")
+    plan = [settings_of(run) for run in select(experiment.runs, only)]
+    if not outcomes and not everything:
+        raise InputError(f"no results of {path} in {store.folder}: run it first with `martfl lab run {path}`")
+    return Results(experiment, tuple(plan), outcomes, failed, everything)
+
+
+def render_table(results: Results) -> Grid:
+    """The file's `[table]`, filled."""
+    spec = table_spec(_part(results.experiment, "table"))
+    axes = spec.rows + spec.columns
+    check_unmixed(results.outcomes, axes)
+    grid = build_table(
+        spec,
+        title=results.experiment.title,
+        planned=results.shown(axes),
+        outcomes=results.outcomes,
+        paper=results.experiment.paper or None,
+    )
+    if not results.failed:
+        return grid
+    note = f"{results.failed} runs failed and are left out; running the file again repeats them."
+    return Grid(grid.title, grid.header, grid.names, grid.figures, (*grid.notes, note))
+
+
+def render_figure(results: Results) -> Canvas:
+    """The file's `[figure]`, drawn."""
+    spec = figure_spec(_part(results.experiment, "figure"))
+    axes = (*spec.panels, spec.lines, *([spec.x] if spec.kind == "lines" else []))
+    check_unmixed(results.outcomes, axes)
+    return draw(
+        spec,
+        title=results.experiment.title,
+        planned=results.shown(axes),
+        outcomes=results.outcomes,
+        paper=results.experiment.paper or None,
+    )
+
+
+def check_unmixed(outcomes: Sequence[Outcome], axes: tuple[str, ...]) -> None:
+    """Refuse to average runs of one seed that differ in a setting which the table or figure does not show."""
+    seen: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+    for outcome in outcomes:
+        settings = outcome.settings
+        first = seen.setdefault((*_place(settings, axes), settings["seed"]), settings)
+        differing = [key for key in settings if settings[key] != first.get(key) and key != "diverged"]
+        if differing:
+            shown = ", ".join(f"{key} = {first.get(key)} and {settings[key]}" for key in differing)
+            raise InputError(f"the results mix runs of one seed with {shown}: choose with --only KEY=VALUE")
+
+
+def _part(experiment: Experiment, name: str) -> Mapping[str, Any]:
+    part = experiment.meta.get(name)
+    if not isinstance(part, dict):
+        there = ", ".join(f"[{key}]" for key in experiment.meta) or "nothing to render"
+        raise InputError(f"experiment {experiment.name} has no [{name}]; it has {there}")
+    return part
+
+
+def _place(settings: Mapping[str, Any], axes: tuple[str, ...]) -> tuple[Any, ...]:
+    return tuple(settings.get(axis) for axis in axes)
+
+
+def _wanted(record: Mapping[str, Any], only: Sequence[str]) -> bool:
+    return bool(select([RunConfig(**record["config"])], only))
+
+
+def _outcome(record: Mapping[str, Any], store: Store) -> Outcome:
+    settings = {**record["config"], "rule": record["name"], "diverged": record["status"] == "diverged"}
+    rounds = [_percent(row) for row in store.read_rounds(record["id"])]
+    return Outcome(settings, _percent(record), rounds)
+
+
+def _percent(values: Mapping[str, Any]) -> dict[str, float | None]:
+    """The numbers among the values, shares in percent."""
+    numbers = {key: value for key, value in values.items() if value is None or isinstance(value, (int, float))}
+    return {key: 100 * v if key in SHARES and v is not None else v for key, v in numbers.items()}

@@ -204,3 +204,11 @@ def stranger_accepts(key, inputs, proof, folder: Path) -> bool:
 
 def test_domains_are_powers_of_two():
     assert [groth16.domain_size(n) for n in (1, 2, 3, 1024, 1025)] == [2, 2, 4, 1024, 2048]
+
+
+@pytest.mark.parametrize("group", [1, 2])
+@pytest.mark.parametrize("count", [1, 40, 300])
+def test_many_multiples_are_multiples(group, count):
+    scalars = [(FIELD - 1) // (7**i) for i in range(count - 1)] + [0]
+    base = curve.generator(group) * 3
+    assert curve.multiples(base, scalars, group=group) == [base * s for s in scalars]

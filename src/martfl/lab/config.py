@@ -69,7 +69,7 @@ class RunConfig:
 
     def identity(self) -> str:
         """A short hash of everything that can change a result."""
-        content = json.dumps(dataclasses.asdict(self.filled()), sort_keys=True)
+        content = json.dumps({**dataclasses.asdict(self.filled()), "label": ""}, sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 

@@ -1,0 +1,90 @@
+"""One model and many at once compute the same, and the same as ordinary modules."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from martfl.errors import InputError
+from martfl.lab.data import Dataset, load_dataset
+from martfl.lab.models import MODELS, Model, make_model
+from martfl.lab.trainer.plain import load_flat, make_module
+
+CASES = [("lenet", "images"), ("cnn", "images"), ("textcnn", "texts"), ("mlp", "images"), ("mlp", "digits")]
+
+
+@pytest.fixture
+def pick(images: Dataset, texts: Dataset) -> Callable[[str], Dataset]:
+    return lambda name: {"images": images, "texts": texts}.get(name) or load_dataset(name)
+
+
+def rows_of(dataset: Dataset, count: int) -> tuple[Tensor, Tensor]:
+    x = torch.from_numpy(np.array(dataset.train_x[:count]))
+    return (x.long() if dataset.kind == "text" else x), torch.from_numpy(dataset.train_y[:count])
+
+
+def stacked(model: Model, count: int) -> Tensor:
+    return torch.stack([model.start(np.random.default_rng(seed)) for seed in range(count)])
+
+
+@pytest.mark.parametrize(("name", "data"), CASES)
+def test_many_agrees_with_one_forwards_and_backwards(name: str, data: str, pick: Callable[[str], Dataset]) -> None:
+    dataset = pick(data)
+    model = make_model(name, dataset)
+    x, y = rows_of(dataset, 12)
+    first, second = (stacked(model, 3).requires_grad_() for _ in range(2))
+    many = model.many(model.split(first), x.view(3, 4, *x.shape[1:]))
+    one = torch.stack([model.one(model.split(second[i]), x[4 * i : 4 * i + 4]) for i in range(3)])
+    assert torch.allclose(many, one, atol=1e-5)
+    grads = [
+        torch.autograd.grad(F.cross_entropy(out.flatten(0, 1), y), w)[0] for out, w in ((many, first), (one, second))
+    ]
+    assert grads[0].abs().max() > 0
+    assert torch.allclose(grads[0], grads[1], atol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "data"), CASES[:3])
+def test_one_agrees_with_an_ordinary_module(name: str, data: str, pick: Callable[[str], Dataset]) -> None:
+    dataset = pick(data)
+    model = make_model(name, dataset)
+    flat = model.start(np.random.default_rng(0))
+    module = make_module(model, dataset)
+    load_flat(module, model, flat)
+    x, _ = rows_of(dataset, 8)
+    assert torch.allclose(module(x), model.one(model.split(flat), x), atol=1e-5)
+    assert sum(p.numel() for p in module.parameters()) == model.size
+
+
+def test_sizes_are_the_papers() -> None:
+    grey = Dataset(
+        "g", "image", np.zeros((1, 28, 28, 1), np.uint8), np.zeros(1), np.zeros(0), np.zeros(0), tuple("0123456789")
+    )
+    colour = Dataset(
+        "c", "image", np.zeros((1, 32, 32, 3), np.uint8), np.zeros(1), np.zeros(0), np.zeros(0), tuple("0123456789"),
+        0, (0.0,) * 3, (1.0,) * 3,
+    )  # fmt: skip
+    assert make_model("lenet", grey).size == 44_426
+    assert make_model("cnn", colour).size == 931_529
+
+
+def test_padding_neither_counts_nor_learns(texts: Dataset) -> None:
+    model = make_model("textcnn", texts)
+    flat = model.start(np.random.default_rng(0)).requires_grad_()
+    x, y = rows_of(texts, 10)
+    (grad,) = torch.autograd.grad(F.cross_entropy(model.one(model.split(flat), x), y), flat)
+    assert not grad[:300].any(), "row 0 of the table is padding"
+    other = flat.detach().clone()
+    other[:300] = 5
+    assert torch.equal(model.one(model.split(other), x), model.one(model.split(flat.detach()), x))
+
+
+def test_a_model_refuses_rows_it_cannot_read(images: Dataset, texts: Dataset) -> None:
+    with pytest.raises(InputError, match="textcnn reads texts"):
+        make_model("textcnn", images)
+    with pytest.raises(InputError, match="lenet reads images"):
+        make_model("lenet", texts)
+    with pytest.raises(InputError, match=f"unknown model 'vgg': choose one of {', '.join(sorted(MODELS))}"):
+        make_model("vgg", images)

@@ -1,0 +1,85 @@
+"""Markets whose parties talk over Flower: in its simulation engine, and as processes of their own."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # `tiny_task`, here and in the processes that tests start
+import tiny_task
+
+from martfl.chain.embedded import EmbeddedChain
+from martfl.chain.trading import Trading
+from martfl.federation.flower.apps import make_client_app, make_server_app
+from martfl.federation.flower.link import FlowerLink
+from martfl.federation.flower.simulation import PARTITION, simulate
+from martfl.federation.local import EmbeddedClock
+from martfl.market.acquirer import Acquirer, contract_terms
+from martfl.market.journal import Journal
+from martfl.market.provider import Provider
+from martfl.market.settling import make_settler
+from martfl.market.terms import read_terms
+
+
+@dataclass
+class Market:
+    """The parties, before anybody talks."""
+
+    chain: EmbeddedChain
+    trading: Trading
+    terms: object
+    settler: object
+    buyer: object
+    journal: Journal
+    providers: list[Provider]
+
+    def acquirer(self, link, **options):
+        task, root = tiny_task.task(), tiny_task.part(-1)
+        return Acquirer(
+            *(self.terms, task, root, self.trading, self.settler, link, EmbeddedClock(self.chain), self.journal),
+            self.buyer,
+            **options,
+        )
+
+    def accuracy(self, acquirer, epoch):
+        model, test = self.settler.floats(acquirer.model_file(epoch)), tiny_task.part(-2)
+        return float(np.mean(acquirer.task.logits(model, test).argmax(axis=1) == test[1]))
+
+    def link(self, grid, **options):
+        return FlowerLink(grid, self.trading.address, self.buyer, **({"pause": 0.02, "patience": 5.0} | options))
+
+    def run(self, main, answer=None, *, nodes=None, workers=2):
+        """Run `main(grid)` as the ServerApp; nodes answer as their provider, or as `answer(number, request)`."""
+        answer = answer or (lambda number, request: self.providers[number].handle(request))
+        client = make_client_app(lambda request, context: answer(context.node_config[PARTITION], request))
+        server = make_server_app(lambda grid, context: main(grid))
+        count = len(self.providers) if nodes is None else nodes
+        simulate(server_app=server, client_app=client, nodes=count, workers=workers)
+
+
+@pytest.fixture
+def market(tmp_path):
+    """`market(providers=4)`: a deployed market on an embedded chain."""
+    opened = []
+
+    def make(*, providers=4, folder=tmp_path):
+        given = {"name": "tiny", "task": {"entry": "tiny_task:task"}, "settlement": {"scale": 2.0**-12}}
+        terms, task = read_terms(given), tiny_task.task()
+        settler = make_settler(terms, parameters=task.initial().size)
+        chain = EmbeddedChain(folder / "chain.sqlite", accounts=providers + 1)
+        buyer, *sellers = chain.accounts
+        posted = contract_terms(terms, settler, task.initial(), buyer.address)
+        trading = Trading.deploy(chain, terms=posted, account=buyer, key="deploy")
+        journals = [Journal(folder / name) for name in ("acquirer", *(f"provider{i}" for i in range(providers)))]
+        opened.extend([chain, *journals])
+        members = [
+            Provider(terms, task, tiny_task.part(i), trading, settler, journal, account, name=f"p{i}")
+            for i, (account, journal) in enumerate(zip(sellers, journals[1:], strict=True))
+        ]
+        return Market(chain, trading, terms, settler, buyer, journals[0], members)
+
+    yield make
+    for thing in opened:
+        thing.close()

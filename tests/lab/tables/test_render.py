@@ -1,0 +1,136 @@
+"""From runs on disk to a table and a figure, through the command line."""
+
+import json
+from dataclasses import asdict
+
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from martfl.cli import app
+from martfl.errors import InputError
+from martfl.lab.experiment import Runtime
+from martfl.lab.render import load_results, render_figure, render_table
+from martfl.lab.runner import run_all
+from martfl.lab.store import Store
+from martfl.lab.suite import load_experiment, select
+
+FILE = """
+title = "Small"
+[run]
+dataset = "digits"
+attack = "sign-randomizing"
+rounds = 2
+[grid]
+malicious = [0.3, 0.4]
+rule = ["martfl", { name = "multi-krum", label = "krum" }]
+seed = [0, 1]
+[table]
+rows = ["rule"]
+columns = ["malicious"]
+metrics = ["mta", "dac", "asr"]
+[figure]
+kind = "lines"
+x = "malicious"
+metrics = ["mta"]
+lines = "rule"
+panels = ["dataset"]
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text(FILE, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def ran(file, tmp_path):
+    """Real runs: martFL at 30 %, both seeds."""
+    runs = select(load_experiment(file).runs, ["rule=martfl", "malicious=0.3"])
+    run_all(runs, folder=tmp_path / "runs" / "small", runtime=Runtime(workers=1))
+    return file, tmp_path / "runs"
+
+
+@pytest.fixture
+def stored(file, tmp_path):
+    """Made-up records for all runs of the file: cheap, and with known figures."""
+    store = Store(tmp_path / "runs" / "small")
+    for run in load_experiment(file).runs:
+        store.append({"id": run.identity(), "name": run.name, "config": asdict(run.filled()), "status": "done",
+                      "mta": run.malicious + 0.1 * run.seed, "dac": 0.5, "asr": None, "rounds": 2})  # fmt: skip
+    return file, tmp_path / "runs"
+
+
+def test_what_was_run_is_shown_in_percent_and_nothing_else(ran) -> None:
+    file, out = ran
+    results = load_results(file, out=out)
+    grid = render_table(results)
+    assert grid.names == (("martfl",),)
+    assert grid.header == ("rule", "30% mta", "30% dac", "30% asr")
+    mean = sum(o.metrics["mta"] for o in results.outcomes) / 2
+    assert grid.figures[0][0].mean == pytest.approx(mean)
+    assert 0 < grid.figures[0][1].mean <= 100
+    assert str(grid.figures[0][2]) == "–"  # random signs have no target
+    assert [len(o.rounds) for o in results.outcomes] == [2, 2]
+
+
+def test_on_request_there_is_room_for_the_rest(ran) -> None:
+    file, out = ran
+    grid = render_table(load_results(file, out=out, everything=True))
+    assert grid.names == (("martfl",), ("krum",))
+    assert str(grid.figures[1][0]) == "–"
+
+
+def test_order_and_figures_follow_the_file(stored) -> None:
+    file, out = stored
+    grid = render_table(load_results(file, out=out))
+    assert grid.names == (("martfl",), ("krum",))
+    assert [f.mean for f in grid.figures[0]][:2] == pytest.approx([35.0, 50.0])
+    lines = render_figure(load_results(file, out=out)).axes[0].get_lines()
+    assert lines[0].get_ydata().tolist() == pytest.approx([35.0, 45.0])
+
+
+def test_a_failed_run_is_counted_and_left_out(stored) -> None:
+    file, out = stored
+    store, run = Store(out / "small"), load_experiment(file).runs[0]
+    record = next(r for r in store.records() if r["id"] == run.identity())
+    store.append({**record, "status": "failed", "error": "no memory"})
+    grid = render_table(load_results(file, out=out))
+    assert grid.figures[0][0].runs == 1
+    assert "1 runs failed" in grid.notes[-1]
+
+
+def test_runs_that_differ_out_of_sight_are_not_averaged(stored) -> None:
+    file, out = stored
+    store, longer = Store(out / "small"), load_experiment(file, overrides={"rounds": 5}).runs[0]
+    record = store.records()[0]
+    store.append({**record, "id": longer.identity(), "config": {**record["config"], "rounds": 5}})
+    with pytest.raises(InputError, match=r"mix runs of one seed with rounds = 2 and 5: choose with --only"):
+        render_table(load_results(file, out=out))
+    assert render_table(load_results(file, out=out, only=["rounds=5"])).figures[0][0].runs == 1
+
+
+def test_the_command_line(stored, tmp_path) -> None:
+    file, out = stored
+    ask = CliRunner().invoke
+    shown = json.loads(ask(app, ["lab", "table", str(file), "--out", str(out), "--json"]).stdout)
+    assert shown["figures"][0][0]["mean"] == pytest.approx(35.0)
+    markdown = ask(app, ["lab", "table", str(file), "--out", str(out), "--markdown"]).stdout
+    assert "| martfl | 35.00 ± 7.07 | 50.00 ± 0.00 |" in markdown
+    assert ask(app, ["lab", "table", str(file), "--out", str(out), "--csv"]).stdout.startswith("rule,column,mean")
+    assert "krum" in ask(app, ["lab", "table", str(file), "--out", str(out)]).stdout
+    picture = tmp_path / "small.png"
+    assert ask(app, ["lab", "figure", str(file), "--out", str(out), "--to", str(picture)]).exit_code == 0
+    with Image.open(picture) as image:
+        assert image.format == "PNG"
+
+
+def test_nothing_run_and_nothing_to_draw_are_said(file, tmp_path) -> None:
+    with pytest.raises(InputError, match=r"no results of .*small\.toml.*run it first"):
+        load_results(file, out=tmp_path)
+    file.write_text(FILE.split("[figure]")[0], encoding="utf-8")
+    results = load_results(file, out=tmp_path, everything=True)
+    with pytest.raises(InputError, match=r"small has no \[figure\]; it has \[table\]"):
+        render_figure(results)

@@ -11,9 +11,11 @@ import typer
 
 from martfl import __version__
 from martfl.cli import bench, lab, wallet
+from martfl.cli.demo import demo
 from martfl.errors import MartflError
 
 app = typer.Typer(name="martfl", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app.command()(demo)
 app.add_typer(lab.app, name="lab")
 app.add_typer(wallet.app, name="wallet")
 app.add_typer(bench.app, name="bench")

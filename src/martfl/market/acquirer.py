@@ -8,12 +8,14 @@ import hashlib
 import logging
 import secrets
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from eth_account.signers.local import LocalAccount
 
+from martfl.chain.network import ChainError, RevertedError
 from martfl.chain.state import EpochState, Phase
 from martfl.chain.state import Terms as ContractTerms
 from martfl.chain.trading import Trading
@@ -23,6 +25,7 @@ from martfl.market.errors import MarketError
 from martfl.market.journal import Journal
 from martfl.market.link import Clock, Link
 from martfl.market.memory import pack_state, unpack_state
+from martfl.market.rules import check_contract, last_second
 from martfl.market.settling import Acting, Settler, Share, Shares
 from martfl.market.task import Floats, Task
 from martfl.market.terms import Terms
@@ -32,6 +35,7 @@ from martfl.settlement.weights import integer_weights
 
 log = logging.getLogger(__name__)
 Tell = Callable[[int, str, str], None]  # epoch, step, what happened
+KEPT_BLOBS = frozenset({"model", "state"})  # of an epoch that is over
 GENESIS = 0  # the journal's epoch for what concerns the whole market
 
 
@@ -67,11 +71,16 @@ class Acquirer:
     account: LocalAccount
     seed: int = 0
     seconds: float = 600.0  # how long to wait for answers
+    names: Mapping[str, str] = field(default_factory=dict)  # address → what people call the provider
     tell: Tell = field(default=lambda epoch, step, text: log.info("epoch %d, %s: %s", epoch, step, text))
 
     def __post_init__(self) -> None:
-        if self.trading.terms().terms_hash != self.terms.hash:
-            raise MarketError("the terms on chain are not those of the file")
+        posted = self.trading.terms()
+        check_contract(self.terms, posted)
+        if posted.acquirer != self.account.address:
+            raise MarketError(f"the market's acquirer is {posted.acquirer}, this wallet is {self.account.address}")
+        if self.trading.epoch_count() > self.finished() + 1:
+            raise MarketError("the chain is ahead of the journal: go on with the journal that the market was run with")
         self.strategy = make_strategy(self.terms.selection.rule, **self.terms.selection.options)
 
     def run(self, epochs: int) -> None:
@@ -87,17 +96,29 @@ class Acquirer:
     def run_epoch(self, epoch: int) -> None:
         """All steps of one epoch; those done before are recalled."""
         self._open(epoch)
+        self.journal.forget(epoch - 1, keep=KEPT_BLOBS)  # where we were killed before
         act = Acting(self.trading, self.account, self.journal, self.clock, epoch)
         self._invite(act)
         self.clock.wait_until(self._commit_deadline(epoch) + 1)
         desk = self._desk(act)
+        selection: Selection | None = None
+        try:
+            selection = self._trade(desk)
+        except ChainError as error:
+            if not self._lapsed(epoch):
+                raise
+            self.journal.remark(epoch, self.account.address, "late", str(error))
+            self.tell(epoch, "late", f"a deadline passed, the epoch goes to the providers: {error}")
+        self._close(desk, selection)
+
+    def _trade(self, desk: Desk) -> Selection:
         selection = self._select(desk)
         if self._prepare(desk, selection):
             shares = self._collect(desk)
             if shares:
                 self._publish(desk, shares)
                 self._settle(desk, shares)
-        self._close(desk, selection)
+        return selection
 
     # --- steps ---------------------------------------------------------------------------------------------------
 
@@ -122,10 +143,11 @@ class Acquirer:
         def ask() -> dict[str, Any]:
             file = self.model_file(self._base(act.epoch))
             desk = self._desk(act, file=file, commitments={})
-            invited = [name for name in self.link.members() if not self.excluded(name)]
+            invited = [name for name in self.link.members() if not self.excluded(name, before=act.epoch)]
             request = ms.TrainRequest(epoch=act.epoch, body=file)
             answers = desk.ask(ms.Committed, dict.fromkeys(invited, request))
-            return {"invited": invited, "committed": list(answers), "traffic": _traffic(desk)}
+            names = {name: self.names.get(name, "") for name in invited}
+            return {"invited": invited, "names": names, "committed": list(answers), "traffic": _traffic(desk)}
 
         done = self.journal.once(act.epoch, "invite", ask)
         self.tell(act.epoch, "commit", f"{len(done['committed'])} of {len(done['invited'])} providers committed")
@@ -206,28 +228,35 @@ class Acquirer:
 
         self.journal.once(act.epoch, "settle", prove)
 
-    def _close(self, desk: Desk, selection: Selection) -> None:
+    def _close(self, desk: Desk, selection: Selection | None) -> None:
         """Take back what is ours, let the others claim, choose the next baseline."""
         act, epoch = desk.act, desk.act.epoch
         phase = self._final_phase(act)
         claim = self.journal.once(epoch, "claim", lambda: self._claim(act))
         request = ms.Closed(epoch=epoch)
         self.journal.once(epoch, "closed", lambda: self._ask_claims(desk, request))
-        self.journal.once(epoch, "learn", lambda: self._learn(desk, selection))
+        if selection is not None:
+            self.journal.once(epoch, "learn", lambda: self._learn(desk, selection))
         summary = {"phase": phase.name, "refunded": claim["amount"]}
         self.journal.once(epoch, "over", lambda: summary)
-        self.journal.forget(epoch, keep=frozenset({"model", "state"}))
+        self.journal.forget(epoch, keep=KEPT_BLOBS)
         self.tell(epoch, "over", f"{phase.name.lower()}; {claim['amount']} wei back to the acquirer")
 
     def _final_phase(self, act: Acting) -> Phase:
         state = self.trading.read_epoch(act.epoch)
         if not state.phase.final:  # settled by silence, once its window has passed
-            self.clock.wait_until(state.deadline + 1)
+            self.clock.wait_until(last_second(state, self.terms) + 1)
             state = self.trading.read_epoch(act.epoch)
         if not state.phase.final:
-            self.trading.expire(act.epoch, account=self.account, key=act.key("expire"))
+            with suppress(RevertedError):  # somebody else was first
+                self.trading.expire(act.epoch, account=self.account, key=act.key("expire"))
             state = self.trading.read_epoch(act.epoch)
         return state.phase
+
+    def _lapsed(self, epoch: int) -> bool:
+        """Whether the epoch is over, or will be as soon as anybody says so."""
+        state = self.trading.read_epoch(epoch)
+        return state.phase.final or self.trading.chain.now() > last_second(state, self.terms)
 
     def _claim(self, act: Acting) -> dict[str, Any]:
         if self.trading.refundable(act.epoch) == 0 and not self.trading.read_epoch(act.epoch).refunded:
@@ -248,10 +277,11 @@ class Acquirer:
 
     # --- what it knows -------------------------------------------------------------------------------------------
 
-    def excluded(self, name: str) -> bool:
-        """Whether a provider's offences are too many for the terms."""
+    def excluded(self, name: str, *, before: int) -> bool:
+        """Whether a provider's offences in the epochs before are too many for the terms."""
         limit = self.terms.reputation.exclude_after
-        offences = [remark for remark in self.journal.remarks(subject=name) if remark.kind in OFFENCES]
+        remarks = self.journal.remarks(subject=name)
+        offences = [remark for remark in remarks if remark.kind in OFFENCES and remark.epoch < before]
         return limit > 0 and len(offences) >= limit
 
     def model_file(self, epoch: int) -> bytes:
@@ -261,7 +291,9 @@ class Acquirer:
         return self._blob(epoch, "model")
 
     def _desk(self, act: Acting, *, file: bytes | None = None, commitments: Mapping[str, bytes] | None = None) -> Desk:
-        known = self.trading.commitments(act.epoch) if commitments is None else commitments
+        if commitments is None:  # anybody can commit on chain; who is excluded is not bought
+            posted = self.trading.commitments(act.epoch)
+            commitments = {name: c for name, c in posted.items() if not self.excluded(name, before=act.epoch)}
         return Desk(
             act=act,
             terms=self.terms,
@@ -270,7 +302,7 @@ class Acquirer:
             link=self.link,
             settler=self.settler,
             file=self.model_file(self._base(act.epoch)) if file is None else file,
-            commitments=known,
+            commitments=commitments,
             seconds=self.seconds,
         )
 

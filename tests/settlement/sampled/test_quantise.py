@@ -112,7 +112,7 @@ def test_bad_aggregations_are_refused():
     terms = market(0.5, 4.0)
     good = np.full(3, 2048)
     with pytest.raises(WeightError, match="sum"):
-        quantise.aggregate([good], [1], terms=terms)
+        quantise.aggregate([good], [0], terms=terms)
     with pytest.raises(WeightError, match="one weight per provider"):
         quantise.aggregate([good, good], [1 << 16], terms=terms)
     with pytest.raises(RangeError, match="update 0"):

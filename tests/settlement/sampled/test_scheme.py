@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from martfl.settlement import SettlementError, integer_weights, load_scheme
-from martfl.settlement.errors import OpeningError, RangeError
+from martfl.settlement.errors import OpeningError, RangeError, WeightError
 from martfl.settlement.sampled import groth16
 from martfl.settlement.sampled.epoch import aggregate_model
 
@@ -76,8 +76,10 @@ def test_a_provider_that_was_not_bought_need_not_deliver(scheme, round_):
 
 def test_bad_input_gets_a_clear_error(scheme, round_):
     before, weights, updates, _, openings, _ = round_
-    with pytest.raises(SettlementError, match="one weight, update and opening"):
+    with pytest.raises(WeightError, match="one weight per provider"):
         scheme.settle(before=before, weights=weights, updates=updates[:1], openings=openings)
+    with pytest.raises(SettlementError, match="one weight, update and opening"):
+        scheme.settle(before=before, weights=weights, updates=updates, openings=openings[:1])
     with pytest.raises(SettlementError, match="same length"):
         scheme.settle(before=before[:-1], weights=weights, updates=updates, openings=openings)
     with pytest.raises(RangeError):

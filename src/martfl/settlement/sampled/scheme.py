@@ -99,6 +99,7 @@ class SampledScheme:
         openings: Sequence[Opening],
     ) -> Settlement[Ints, Evidence]:
         """Aggregate, draw the samples through the VDF, prove."""
+        check_weights(weights, providers=len(updates))
         self._check_openings(weights, updates, openings)
         aggregated = aggregate_model(before=before, weights=weights, updates=updates, terms=self.terms)
         nonce = secrets.token_bytes(32)

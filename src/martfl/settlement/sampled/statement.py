@@ -14,7 +14,7 @@ The constants are fixed for the life of a market, so `groth16.specialise` adds �
 into IC_0: the contract's key has IC_0 and one point for each scalar of groups 1–4, that is 36 public
 inputs at n = 20, c = 64. The contract never handles the constants.
 
-What the proof shows, for every sample j (K sums to 2^16, 2^η with η = 28; integers, no wrap-around):
+What the proof shows, for every sample j (K sums to 2^16, less what was dropped; η = 28; integers, no wrap-around):
 
     cm_i = Poseidon(pack(q_i[samples], 12 bits) ‖ r_i)                                       for every provider i
     2^η U'_j + Ra_j = 2^η z_a + 2^(η−1) + α (Σ_i K_i q_ij − z_u Σ_i K_i),   0 ≤ Ra_j < 2^η   paper's equation (4)
@@ -31,7 +31,8 @@ commit_model   Provider i posts `update_root` and a nonce, before anyone has jud
                contract keeps the rolling hash h ← keccak(h ‖ update_root ‖ nonce), from h = 0 at new_epoch.
 prepare        Weights as integers that sum to 2^16, in the order in which the providers committed; 0 if not bought.
 (delivery)     A bought provider hands over q_i and its seed. The acquirer recomputes update_root; if it differs, or a
-               value is out of range, it drops the provider. From here on it needs nothing more from anybody.
+               value is out of range, it drops the provider, whose weight becomes 0 (nobody else's changes). From
+               here on it needs nothing more from anybody.
 (publish)      The acquirer posts the Merkle root of the new quantised model (24 bits) and its own nonce; the
                contract takes prevrandao of that block into the seed (`sampling.seed`). Roots precede randomness.
 commit_inputs  The acquirer posts the VDF's output and proof (`vdf`), cm_i for every bought provider, and for each

@@ -34,15 +34,9 @@ def demo(
     from martfl.demo.build import DemoOptions, remembered_options
     from martfl.demo.result import to_json
 
-    chosen = DemoOptions(
-        providers=providers,
-        epochs=epochs,
-        attack=attack,
-        malicious=malicious,
-        settlement=settlement,
-        rule=rule,
-        seed=seed,
-    )
+    who = {"providers": providers, "attack": attack, "malicious": malicious}
+    how = {"epochs": epochs, "settlement": settlement, "rule": rule, "seed": seed}
+    chosen = DemoOptions(**who, **how)  # type: ignore[arg-type]
     folder = resume or out or Path(tempfile.mkdtemp(prefix="martfl-demo-"))
     result = _run(remembered_options(folder) if resume else chosen, folder, quiet=json or not console.is_terminal)
     emit(to_json(result), as_json=json, render=lambda: _story(result))
@@ -68,13 +62,12 @@ def _story(result: "DemoResult") -> list[Any]:
 
 
 def _epochs(result: "DemoResult") -> Table:
-    rows = [("start", f"{100 * result.mta_start:.1f}", "", "", "", "", "")]
+    rows: list[tuple[object, ...]] = [("start", f"{100 * result.mta_start:.1f}", "", "", "", "", "")]
     for e in result.epochs:
-        numbers = (len(e.weights), len(e.dropped), len(e.caught), _ether(sum(e.paid.values())), sum(e.gas.values()))
+        judged = (len(e.weights), len(e.dropped), len(e.caught))
         verdict = "verified" if e.verified else e.phase.lower()
-        rows.append(
-            (f"{e.epoch} {verdict}", f"{100 * e.mta:.1f}", *map(str, numbers[:3]), numbers[3], f"{numbers[4]:,}")
-        )
+        costs = (_ether(sum(e.paid.values())), f"{sum(e.gas.values()):,}")
+        rows.append((f"{e.epoch} {verdict}", f"{100 * e.mta:.1f}", *judged, *costs))
     return table("Epoch by epoch", ["epoch", "accuracy %", "bought", "dropped", "caught", "paid", "gas"], rows)
 
 

@@ -65,7 +65,7 @@ def summarise(demo: Demo) -> DemoResult:
     numbers = range(1, len(epochs) + 1)
     deposits = sum(event.amount for epoch in numbers for event in demo.trading.events(ev.Deposited, epoch=epoch))
     fees = sum(_fees(demo, epoch) for epoch in numbers)
-    names = {p.account.address: p.name for p in demo.providers}
+    names = _names(demo)
     return DemoResult(
         epochs=epochs,
         providers={names[address]: behaviour for address, behaviour in demo.behaviours.items()},
@@ -85,7 +85,7 @@ def to_json(result: DemoResult) -> dict[str, Any]:
 
 
 def _epoch(demo: Demo, epoch: int) -> EpochResult:
-    journal, names = demo.acquirer.journal, {p.account.address: p.name for p in demo.providers}
+    journal, names = demo.acquirer.journal, _names(demo)
     steps = {step.name: step for step in journal.steps(epoch)}
     chosen = steps["select"].value
     weights = steps["prepare"].value["weights"] if "prepare" in steps else {}
@@ -93,10 +93,9 @@ def _epoch(demo: Demo, epoch: int) -> EpochResult:
     claims = {event.party: event.amount for event in demo.trading.events(ev.Claimed, epoch=epoch)}
     roles = dict(zip(chosen["providers"], chosen["roles"], strict=True))
     over = steps["over"].value
-    settled = over["phase"] == "SETTLED"
     return EpochResult(
         epoch=epoch,
-        mta=_accuracy(demo, epoch if settled else _base(demo, epoch)),
+        mta=_accuracy(demo, _latest(demo, epoch, over["phase"])),
         phase=over["phase"],
         weights={names[a]: w / (1 << 16) for a, w in weights.items() if a not in caught},
         dropped=[names[a] for a, role in roles.items() if role in ("dropped", "candidate") and a not in caught],
@@ -104,7 +103,7 @@ def _epoch(demo: Demo, epoch: int) -> EpochResult:
         reasons={names[a]: why for a, why in zip(chosen["providers"], chosen["reasons"], strict=True)},
         paid={names[a]: amount for a, amount in claims.items() if a in names},
         refunded=claims.get(demo.acquirer.account.address, 0),
-        verified=settled and _verified(demo, epoch),
+        verified=over["phase"] == "SETTLED" and _verified(demo, epoch),
         gas=_gas(demo, epoch),
         seconds={name: round(step.seconds, 3) for name, step in steps.items()},
     )
@@ -120,8 +119,13 @@ def _accuracy(demo: Demo, epoch: int) -> float:
     return float(np.mean(demo.acquirer.task.logits(model, demo.test).argmax(axis=1) == demo.test[1]))
 
 
-def _base(demo: Demo, epoch: int) -> int:
-    return demo.trading.read_epoch(epoch).base
+def _latest(demo: Demo, epoch: int, phase: str) -> int:
+    """The epoch whose model is the global one after `epoch`."""
+    return epoch if phase == "SETTLED" else demo.trading.read_epoch(epoch).base
+
+
+def _names(demo: Demo) -> dict[str, str]:
+    return {str(p.account.address): p.name for p in demo.providers}
 
 
 def _fees(demo: Demo, epoch: int) -> int:
@@ -134,9 +138,8 @@ def _gas(demo: Demo, epoch: int) -> dict[str, int]:
     used: dict[str, int] = {}
     contract, chain = demo.trading.contract, demo.chain.web3.eth
     logs = chain.get_logs({"address": demo.trading.address, "fromBlock": demo.trading.since})
-    mine = {
-        log["transactionHash"] for log in logs if len(log["topics"]) > 1 and int(log["topics"][1].hex(), 16) == epoch
-    }
+    about = [log for log in logs if len(log["topics"]) > 1 and int(log["topics"][1].hex(), 16) == epoch]
+    mine = {log["transactionHash"] for log in about}
     for transaction in sorted(mine):
         sent, receipt = chain.get_transaction(transaction), chain.get_transaction_receipt(transaction)
         if sent.get("to") == demo.trading.address:

@@ -41,7 +41,7 @@ class Forger(Provider):
     def make_update(self, model: Floats, *, seed: int) -> Floats:
         """Random signs on what was trained: worth nothing."""
         self.honest = self.task.train(model, self.data, seed=seed)
-        return self.honest * np.random.default_rng(seed).choice([-1.0, 1.0], self.honest.size)
+        return np.asarray(self.honest * np.random.default_rng(seed).choice([-1.0, 1.0], self.honest.size))
 
     def score(self, request: ms.ScoreRequest) -> ms.ScoreReply:
         """A score that the committed update does not have."""

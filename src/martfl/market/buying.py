@@ -6,7 +6,7 @@ under the same key, and decides the same.
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -28,6 +28,8 @@ M = TypeVar("M", bound=ms.Message)
 
 FORGED, MISSING, FALSE = "forged score", "missing delivery", "false delivery"
 OFFENCES = (FORGED, MISSING, FALSE)
+ATTEMPTS = 2  # a provider that was killed while it worked is back by the second
+SMALL = 1 << 20  # bytes of an answer that carries no vector
 
 
 @dataclass
@@ -98,9 +100,11 @@ class Desk:
         """A delivered update as numbers."""
         return self.settler.numbers.dequantise(self.delivered[name].values)
 
-    def fetch(self, names: Iterable[str]) -> None:
+    def fetch(self, names: Sequence[str]) -> None:
         """Ask the bought for what is not here yet; keep what opens its commitment and matches its score."""
-        missing = [name for name in names if name not in self.delivered and not self._recall_delivery(name)]
+        blamed = self._blamed()  # an offence is on record before its consequence: it is not asked about twice
+        here = {name for name in names if name in self.delivered or self._recall_delivery(name)}
+        missing = [name for name in names if name not in here and name not in blamed]
         key = self._sealing_key()
         request = ms.DeliverRequest(epoch=self.act.epoch, key=key.public.hex())
         answers = self.ask(ms.Delivery, dict.fromkeys(missing, request))
@@ -119,8 +123,10 @@ class Desk:
 
     def recheck_scores(self) -> None:
         """Deliveries bought before they were scored (baseline, representatives) are held to their scores too."""
-        for name in [name for name in self.delivered if not self._score_is_honest(name, self.delivered[name])]:
+        forgers = [name for name, delivery in self.delivered.items() if not self._score_is_honest(name, delivery)]
+        for name in forgers:
             del self.delivered[name]
+        self.drop_offenders(forgers)
 
     def drop_offenders(self, names: Sequence[str]) -> None:
         """Take them out on chain, once; their part goes to the other providers."""
@@ -137,23 +143,35 @@ class Desk:
     # --- asking --------------------------------------------------------------------------------------------------
 
     def ask(self, kind: type[M], requests: Mapping[str, ms.Message]) -> dict[str, M]:
-        """Valid answers of a kind; who sends anything else is treated as silent."""
-        market, account = self.act.trading.address, self.act.account
-        packed: dict[str, bytes] = {}
-        shared: dict[int, bytes] = {}  # one request for all is signed once
-        for name, message in requests.items():
-            packed[name] = shared.setdefault(id(message), ms.encode(message, market=market, account=account))
-            self.sent[message.kind] += len(packed[name])
-        replies = self.link.ask(packed, seconds=self.seconds) if packed else {}
-        answers = {}
-        for name, data in replies.items():
-            self.received[requests[name].kind] += len(data)
-            try:
-                answers[name] = ms.expect(kind, data, market=market, sender=name, epoch=self.act.epoch)
-            except MessageError as error:
-                log.info("no valid answer from %s: %s", name, error)
-                self.act.journal.remark(self.act.epoch, name, "no valid answer", f"{requests[name].kind}: {error}")
+        """Valid answers of a kind; the silent are asked once more, who sends anything else is treated as silent."""
+        packed = self._signed(requests)
+        answers: dict[str, M] = {}
+        for _ in range(ATTEMPTS):
+            for name in packed:
+                self.sent[requests[name].kind] += len(packed[name])
+            replies = self.link.ask(packed, seconds=self.seconds / ATTEMPTS) if packed else {}
+            for name, data in replies.items():
+                self.received[requests[name].kind] += len(data)
+                if (answer := self._understood(kind, name, requests[name], data)) is not None:
+                    answers[name] = answer
+            packed = {name: request for name, request in packed.items() if name not in replies}
         return answers
+
+    def _signed(self, requests: Mapping[str, ms.Message]) -> dict[str, bytes]:
+        market, account = self.act.trading.address, self.act.account
+        distinct = {id(message): message for message in requests.values()}  # one request for all is signed once
+        packed = {at: ms.encode(message, market=market, account=account) for at, message in distinct.items()}
+        return {name: packed[id(message)] for name, message in requests.items()}
+
+    def _understood(self, kind: type[M], name: str, request: ms.Message, data: bytes) -> M | None:
+        most = SMALL + (16 * self.settler.parameters if kind is ms.Delivery else 0)
+        try:
+            epoch, market = self.act.epoch, self.act.trading.address
+            return ms.expect(kind, data, market=market, sender=name, epoch=epoch, most=most)
+        except MessageError as error:
+            log.info("no valid answer from %s: %s", name, error)
+            self.act.journal.remark(self.act.epoch, name, "no valid answer", f"{request.kind}: {error}")
+            return None
 
     # --- steps ---------------------------------------------------------------------------------------------------
 
@@ -172,7 +190,8 @@ class Desk:
             self.act.journal.keep(self.act.epoch, f"baseline {number}", body)
         out = self.dropped()
         request = ms.ScoreRequest(epoch=self.act.epoch, baseline=number, body=body)
-        replies = self.ask(ms.ScoreReply, {name: request for name in self.providers if name not in out})
+        answers = self.ask(ms.ScoreReply, {name: request for name in self.providers if name not in out})
+        replies = {name: reply for name, reply in answers.items() if reply.baseline == number}
         return [self._decrypted(key.decrypt_score, replies.get(name), name) for name in self.providers]
 
     def _decrypted(self, decrypt: Callable[..., float], reply: ms.ScoreReply | None, name: str) -> float | None:
@@ -226,6 +245,10 @@ class Desk:
             return {"bought": names, "gas": done.gas}
 
         self.act.journal.once(self.act.epoch, step, send)
+
+    def _blamed(self) -> set[str]:
+        found = self.act.journal.remarks()
+        return {remark.subject for remark in found if remark.epoch == self.act.epoch and remark.kind in OFFENCES}
 
     def _blame(self, name: str, kind: str, detail: str) -> None:
         log.warning("epoch %d: %s: %s (%s)", self.act.epoch, name, kind, detail)

@@ -10,7 +10,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,6 +109,12 @@ class Journal:
     def keep(self, epoch: int, name: str, data: bytes) -> None:
         """Keep bytes under a name; the same name keeps its first content."""
         self._write("INSERT OR IGNORE INTO blobs VALUES (?, ?, ?)", epoch, name, data)
+
+    def keep_all(self, epoch: int, blobs: Mapping[str, bytes]) -> None:
+        """Keep several things that belong together: all of them, or none."""
+        rows = [(epoch, name, data) for name, data in blobs.items()]
+        with _explained(self.folder), self._db:
+            self._db.executemany("INSERT OR IGNORE INTO blobs VALUES (?, ?, ?)", rows)
 
     def blob(self, epoch: int, name: str) -> bytes | None:
         """The bytes kept under a name."""

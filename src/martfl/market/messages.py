@@ -170,8 +170,13 @@ def decode(data: bytes, *, market: str) -> tuple[Message, str]:
     return _typed(kind, content, body), _signer(head, signature)
 
 
-def expect(kind: type[M], data: bytes, *, market: str, sender: str, epoch: int) -> M:
-    """A message of this kind from this sender about this epoch; a refusal, like anything else, is an error."""
+def expect(kind: type[M], data: bytes, *, market: str, sender: str, epoch: int, most: int = MOST_BODY) -> M:
+    """A message of this kind from this sender about this epoch; a refusal, like anything else, is an error.
+
+    More than `most` bytes and a head are refused before anything is read.
+    """
+    if len(data) > most + MOST_HEAD:
+        raise MessageError(f"an answer here has at most {most} bytes and a head, got {len(data)}")
     message, signer = decode(data, market=market)
     if signer.lower() != sender.lower():
         raise MessageError(f"the message must be signed by {sender}, it is signed by {signer}")

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from eth_account.signers.local import LocalAccount
 
+from martfl.chain import events as ev
 from martfl.chain.network import ChainError
 from martfl.chain.state import EpochState, Phase
 from martfl.chain.trading import Trading
@@ -22,6 +23,7 @@ from martfl.errors import MartflError
 from martfl.market import messages as ms
 from martfl.market.errors import MarketError, MessageError
 from martfl.market.journal import Journal
+from martfl.market.rules import check_contract, last_second
 from martfl.market.sealing import seal
 from martfl.market.settling import Settler
 from martfl.market.task import Floats, Task
@@ -50,8 +52,7 @@ class Provider:
 
     def __post_init__(self) -> None:
         posted = self.trading.terms()
-        if posted.terms_hash != self.terms.hash:
-            raise MarketError("the terms on chain are not those of the file: join nothing that you have not read")
+        check_contract(self.terms, posted)
         self.acquirer = posted.acquirer
 
     # --- requests ------------------------------------------------------------------------------------------------
@@ -94,12 +95,11 @@ class Provider:
     def train(self, request: ms.TrainRequest) -> ms.Committed:
         """Check the model against the chain, train on it, write the update down, commit to it."""
         epoch = request.epoch
-        if (done := self.journal.recall(epoch, "commit")) is None:
+        if self.journal.recall(epoch, "commit") is None and self.journal.blob(epoch, "secret") is None:
             state = self._open_epoch(epoch)
             self.settler.check(self.trading, request.body, epoch=state.base)
             self._prepare_update(epoch, request.body)
-        transaction = done.value["transaction"] if done else self._commit(epoch)
-        return ms.Committed(epoch=epoch, transaction=transaction)
+        return ms.Committed(epoch=epoch, transaction=self._commit(epoch))
 
     def score(self, request: ms.ScoreRequest) -> ms.ScoreReply:
         """The cosine under encryption, once for each of the baselines that the terms allow."""
@@ -138,7 +138,8 @@ class Provider:
             self.settler.check(self.trading, request.body, epoch=epoch)
         except MarketError as error:
             self.journal.remark(epoch, self.acquirer, "false model", str(error))
-            self._object(epoch, request.body)
+            self.journal.once(epoch, "false file", lambda: hashlib.sha256(request.body).hexdigest())
+            self._object(epoch)
             return ms.Verdict(epoch=epoch, accepted=False, reason=str(error)[:500])
         self.journal.once(epoch, "model checked", lambda: True)
         return ms.Verdict(epoch=epoch, accepted=True)
@@ -150,37 +151,50 @@ class Provider:
     # --- on its own ----------------------------------------------------------------------------------------------
 
     def watch(self) -> dict[int, int]:
-        """Look at every epoch sold to: expire what the acquirer let lapse, claim what is owed. Epoch → wei claimed."""
+        """Look after every epoch sold to: finish what was interrupted, expire what lapsed, claim. Epoch → wei."""
         claimed = {}
         for epoch in range(1, self.trading.epoch_count() + 1):
-            if self.journal.recall(epoch, "commit") is None or self.journal.recall(epoch, "claim") is not None:
-                continue
-            self._expire_if_late(epoch)
-            if self.trading.read_epoch(epoch).phase.final:
-                claimed[epoch] = self.claim(epoch)
+            with self._turn:
+                if self.journal.recall(epoch, "claim") is not None or not self._has_sold(epoch):
+                    continue
+                self._object(epoch)
+                self._expire_if_late(epoch)
+                if self.trading.read_epoch(epoch).phase.final:
+                    claimed[epoch] = self.claim(epoch)
         return claimed
 
     def claim(self, epoch: int) -> int:
         """Take what a final epoch owes, once; the amount in wei."""
         if not self.trading.read_epoch(epoch).phase.final:
             raise MarketError(f"epoch {epoch} is not final yet")
-        return int(self.journal.once(epoch, "claim", lambda: str(self._claim(epoch))))
+        amount = int(self.journal.once(epoch, "claim", lambda: str(self._claim(epoch))))
+        self.journal.forget(epoch)  # the epoch is over and paid: nobody can ask for the update any more
+        return amount
 
     def _claim(self, epoch: int) -> int:
         standing = self.trading.read_provider(epoch, self.account.address)
-        key = self._key(epoch, "claim")
         if standing.claimable:
-            self.trading.claim_reward(epoch, account=self.account, key=key)
-            return standing.claimable
-        if standing.claimed:  # sent before a crash: the same key gives the same receipt
-            done = self.trading.claim_reward(epoch, account=self.account, key=key)
-            return int(getattr(done.events[0], "amount", 0))
-        return 0
+            self.trading.claim_reward(epoch, account=self.account, key=self._key(epoch, "claim"))
+        # Asked of the chain, because a claim may have been sent just before a crash.
+        paid = self.trading.events(ev.Claimed, epoch=epoch)
+        return sum(event.amount for event in paid if event.party == self.account.address)
+
+    def _has_sold(self, epoch: int) -> bool:
+        """Whether the epoch has our commitment; one that was ready when we were killed is sent now."""
+        if self.journal.recall(epoch, "commit") is not None:
+            return True
+        if self.journal.blob(epoch, "secret") is None:
+            return False
+        try:
+            self._commit(epoch)
+        except ChainError as error:  # too late
+            log.info("the update of epoch %d was never committed: %s", epoch, error)
+            return False
+        return True
 
     def _expire_if_late(self, epoch: int) -> None:
         state = self.trading.read_epoch(epoch)
-        last = state.deadline + (self.terms.deadlines.prepare if state.phase is Phase.OPEN else 0)
-        if state.phase.final or self.trading.chain.now() <= last:
+        if state.phase.final or self.trading.chain.now() <= last_second(state, self.terms):
             return
         try:
             self.trading.expire(epoch, account=self.account)
@@ -194,47 +208,51 @@ class Provider:
         state = self.trading.read_epoch(epoch)
         if state.phase is not Phase.OPEN or self.trading.chain.now() > state.deadline:
             raise MarketError(f"epoch {epoch} takes no commitments any more (phase {state.phase.name})")
+        if state.reward < self.terms.money.reward:
+            raise MarketError(f"the terms promise {self.terms.money.reward} wei, epoch {epoch} holds {state.reward}")
         return state
 
     def _prepare_update(self, epoch: int, file: bytes) -> None:
-        """Train and write down update, secret and nonce, in one go, before anything is said on chain."""
-        if self.journal.blob(epoch, "secret") is not None:
-            return
+        """Train and write down update, secret and nonce, all or none of them, before anything is said on chain."""
         seed = int.from_bytes(hashlib.sha256(f"{epoch}/{self.account.address}".encode()).digest()[:4], "big")
         update = self.make_update(self.settler.floats(file), seed=seed)
         quantised = self.settler.numbers.quantise(update, overflow=self.overflow)
         if quantised.clipped:
             log.warning("epoch %d: %d values were clipped to the market's range", epoch, quantised.clipped)
         commitment, secret = self.settler.commit(quantised.values)
-        self.journal.keep(epoch, "update", to_bytes(self._vector(quantised.values, epoch)))
-        self.journal.keep(epoch, "commitment", commitment)
-        self.journal.keep(epoch, "nonce", secrets.token_bytes(32))
-        self.journal.keep(epoch, "secret", secret)  # last: its presence says that all is there
+        update_file = to_bytes(self._vector(quantised.values, epoch))
+        nonce = secrets.token_bytes(32)
+        self.journal.keep_all(
+            epoch, {"update": update_file, "commitment": commitment, "nonce": nonce, "secret": secret}
+        )
 
     def make_update(self, model: Floats, *, seed: int) -> Floats:
         """The update to sell, from the model to train on."""
         return self.task.train(model, self.data, seed=seed)
 
     def _commit(self, epoch: int) -> str:
-        commitment, nonce = self.journal.blob(epoch, "commitment"), self.journal.blob(epoch, "nonce")
-        if commitment is None or nonce is None:
-            raise MarketError(f"there is no update for epoch {epoch} to commit to")
-
         def send() -> dict[str, Any]:
+            commitment, nonce = self.journal.blob(epoch, "commitment"), self.journal.blob(epoch, "nonce")
+            if commitment is None or nonce is None:
+                raise MarketError(f"there is no update for epoch {epoch} to commit to")
             done = self.trading.commit_model(
                 epoch, commitment=commitment, nonce=nonce, account=self.account, key=self._key(epoch, "commit")
             )
+            if done.event(ev.ModelCommitted).commitment != commitment:
+                raise MarketError(f"another node has committed for {self.account.address} in epoch {epoch}")
             return {"transaction": done.receipt.transaction, "gas": done.gas}
 
         return str(self.journal.once(epoch, "commit", send)["transaction"])
 
-    def _object(self, epoch: int, file: bytes) -> None:
+    def _object(self, epoch: int) -> None:
+        """Object to a false file, where there was one, while the window is open."""
+        if (false := self.journal.recall(epoch, "false file")) is None:
+            return
         standing = self.trading.read_provider(epoch, self.account.address)
         published = self.trading.read_epoch(epoch).phase is Phase.PUBLISHED
         if not published or not standing.weight or standing.dropped or standing.objected:
             return
-        evidence = hashlib.sha256(file).digest()
-        key = self._key(epoch, "object")
+        evidence, key = bytes.fromhex(false.value), self._key(epoch, "object")
         self.trading.object(epoch, account=self.account, evidence=evidence, key=key)
 
     def _integers(self, epoch: int) -> Integers:

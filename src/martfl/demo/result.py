@@ -59,9 +59,7 @@ def run_demo(options: DemoOptions, folder: Path, *, tell: Tell | None = None) ->
 def summarise(demo: Demo) -> DemoResult:
     """Collect what happened."""
     epochs = [_epoch(demo, epoch) for epoch in range(1, demo.acquirer.finished() + 1)]
-    last = demo.acquirer.model_file(
-        epochs[-1].epoch if epochs[-1].phase == "SETTLED" else _base(demo, epochs[-1].epoch)
-    )
+    last = demo.acquirer.model_file(_latest(demo, epochs[-1].epoch, epochs[-1].phase))
     numbers = range(1, len(epochs) + 1)
     deposits = sum(event.amount for epoch in numbers for event in demo.trading.events(ev.Deposited, epoch=epoch))
     fees = sum(_fees(demo, epoch) for epoch in numbers)

@@ -47,7 +47,7 @@ def exact_round() -> Round:
     scheme = load_scheme("exact", parameters=PARAMETERS)
     rng = np.random.default_rng(5)
     updates = [rng.integers(-32767, 32768, PARAMETERS).astype(np.int16) for _ in range(PROVIDERS)]
-    before = BlindedModel(rng.integers(-(2**38), 2**38, PARAMETERS))
+    before = BlindedModel(rng.integers(-(2**40), 2**40, PARAMETERS))
     return finish(scheme, before, updates, bump, lambda m, position: replace(m, values=bump(m.values, position)))
 
 

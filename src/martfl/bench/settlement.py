@@ -4,7 +4,6 @@ Seconds named `*_s` are CPU seconds of one thread, which other load on the machi
 wall-clock seconds on every core, and `*_gain` is wall-clock on one thread over wall-clock on all.
 """
 
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -29,6 +28,7 @@ from martfl.settlement.exact import (
     commit_initial,
     verify_model,
     verify_opening,
+    verify_step,
 )
 from martfl.settlement.exact.commitment import scalar
 from martfl.settlement.exact.generators import Progress
@@ -111,15 +111,21 @@ def _bench_model(
     openings: list[Opening],
     details: dict[str, float],
 ) -> float:
-    """CPU seconds to check the published model against its commitment, for weights like 1/n and values like ±1."""
-    start = FixedPoint(scale=2.0**-15).quantise_model(np.random.default_rng(2).normal(0, 0.5, key.parameters))
+    """CPU seconds to check the aggregate; those to check the whole model against its commitment go to the details."""
+    start = FixedPoint(scale=2.0**-18).quantise_model(np.random.default_rng(2).normal(0, 0.05, key.parameters))
     weights = integer_weights([1.0 + i % 3 for i in range(len(updates))])
     added = timed(lambda: aggregate(start, weights, updates, layout=key.layout))
-    summed = timed(lambda: combine(commit_initial(start, key), weights, commitments))
+    details["aggregate_s"], model = added.cpu_s, added.value
+    running = combine(commit_initial(start, key), weights, commitments)
     blinding = combine_blindings(INITIAL_BLINDING, weights, openings)
-    details["aggregate_s"] = added.cpu_s
+    step = (blinding - INITIAL_BLINDING) % ORDER
+    details["model_s"] = _measure(
+        "model", lambda n: _sure(verify_model(model, blinding, running, key, threads=n)), details
+    )
     return _measure(
-        "verify", lambda n: _sure(verify_model(added.value, blinding, summed.value, key, threads=n)), details
+        "verify",
+        lambda n: _sure(verify_step(start, model, step, weights, commitments, key, threads=n)),
+        details,
     )
 
 
@@ -137,13 +143,15 @@ def _openings(key: CommitmentKey, providers: int) -> tuple[list[Integers], list[
     Verifying them costs what any others cost, since the random challenges make every scalar uniform.
     """
     rng = np.random.default_rng(1)
-    limit = key.layout.update_bound // 16
-    bases = [rng.integers(-limit, limit, key.parameters, endpoint=True) for _ in range(2)]
+    limit = key.layout.update_bound // 16  # |a|, |b| ≤ 8 keep every q in range
+    bases = [
+        np.clip(np.rint(rng.normal(0, limit / 3, key.parameters)), -limit, limit).astype(np.int32) for _ in range(2)
+    ]
     points, blindings = zip(*((c.to_point(), o.blinding) for c, o in (commit(b, key) for b in bases)), strict=True)
     updates: list[Integers] = []
     commitments, openings = [], []
     for _ in range(providers):
-        a, b = 1 + secrets.randbelow(8), 1 + secrets.randbelow(8)
+        a, b = (int(x) for x in rng.integers(1, 8, 2, endpoint=True) * rng.choice([-1, 1], 2))
         updates.append((a * bases[0] + b * bases[1]).astype(np.int16))
         commitments.append(Commitment.from_point(multiexp(list(points), [scalar(a), scalar(b)])))
         openings.append(Opening((a * blindings[0] + b * blindings[1]) % ORDER))

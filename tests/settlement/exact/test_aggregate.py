@@ -31,7 +31,7 @@ G1MSM = "0x000000000000000000000000000000000000000C"
 @pytest.fixture(scope="module")
 def epoch(key, draw_update):
     """A model, four updates with commitments and openings, weights (one of them zero)."""
-    model = np.random.default_rng(9).integers(-(2**38), 2**38, key.parameters)
+    model = np.random.default_rng(9).integers(-(2**40), 2**40, key.parameters)
     updates = [draw_update(key, seed) for seed in range(4)]
     commitments, openings = zip(*(commit(u, key) for u in updates), strict=True)
     return model, updates, list(commitments), list(openings), integer_weights([0.9, 0.0, 0.2, 1.0])

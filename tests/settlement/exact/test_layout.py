@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from martfl.settlement import SettlementError
 from martfl.settlement.errors import RangeError
 from martfl.settlement.exact import ORDER, SlotLayout
-from martfl.settlement.exact.packing import combine_packed, constant_scalar, offset_of, pack_offset
+from martfl.settlement.exact.packing import combine_packed, pack_magnitudes
 
 layouts = st.builds(
     SlotLayout, bits=st.integers(2, 24), epochs=st.integers(1, 10_000), initial_bound=st.integers(0, 1 << 48)
@@ -34,12 +34,12 @@ def test_the_slot_holds_the_model_of_the_last_epoch_and_all_slots_fit_the_order(
 
 
 @given(layouts, st.data())
-def test_packing_with_its_offset_taken_out_is_the_linear_packing(layout, data):
+def test_magnitudes_and_signs_are_the_linear_packing(layout, data):
     bound = layout.model_bound
     values = np.array(data.draw(st.lists(st.integers(-bound, bound), min_size=1, max_size=20)), np.int64)
-    offset = offset_of(values)
-    correction = constant_scalar(offset, layout)
-    got = [(x - correction) % ORDER for x in scalars(pack_offset(values, layout, offset))]
+    packed, negative = pack_magnitudes(values, layout)
+    assert max(scalars(packed)) < 2 ** (layout.width * layout.slots)
+    got = [(-x if flip else x) % ORDER for x, flip in zip(scalars(packed), negative, strict=True)]
     groups = [values[at : at + layout.slots] for at in range(0, values.size, layout.slots)]
     assert got == [packed_integer(group, layout) for group in groups]
 

@@ -87,6 +87,8 @@ def verify_step(
     weights: Sequence[int],
     commitments: Sequence[Commitment],
     key: CommitmentKey,
+    *,
+    threads: int | None = None,
 ) -> bool:
     """Whether `after` is `before` plus the committed updates, from the two models alone:
 
@@ -98,7 +100,7 @@ def verify_step(
         units = check_weights(weights, providers=len(commitments), after_drops=True)
         old, new = (key.layout.check_model(m, parameters=key.parameters) for m in (before, after))
         step = key.layout.check_step(new - old, parameters=key.parameters)
-        changed = commit_model(step, blinding, key)
+        changed = commit_model(step, blinding, key, threads=threads)
     except SettlementError:
         return False
     return bool(multiexp([c.to_point() for c in commitments], list(map(scalar, units))) == changed.to_point())

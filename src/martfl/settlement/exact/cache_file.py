@@ -1,7 +1,7 @@
 """The file of generators in the user's cache folder, pinned by hash.
 
     magic ‖ version ‖ number of blocks ‖ SHA-256 of each block ‖ blocks         (integers little-endian)
-    block = sum of its points ‖ its points, 96 bytes each
+    block = 512 points, 96 bytes each
 
 A block whose hash differs ends what is used of the file: it and all after it are made again. The first blocks are
 pinned in this package as well, by the chain d_{k+1} = SHA-256(d_k ‖ hash of block k), so that a file that was
@@ -14,7 +14,6 @@ import logging
 import os
 import struct
 import tempfile
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import BinaryIO
@@ -22,7 +21,7 @@ from typing import BinaryIO
 NAME = "generators-v1.bin"
 BLOCK_POINTS = 512
 POINT_BYTES = 96
-BLOCK_BYTES = POINT_BYTES * (BLOCK_POINTS + 1)
+BLOCK_BYTES = POINT_BYTES * BLOCK_POINTS
 _HEADER = struct.Struct("<8sII")
 _MAGIC = b"MARTFLG1"
 _VERSION = 1
@@ -37,18 +36,6 @@ PINS: dict[int, str] = {
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Block:
-    """BLOCK_POINTS consecutive generators, as bytes, and their sum."""
-
-    points: bytes
-    sum: bytes
-
-    def digest(self) -> bytes:
-        """SHA-256 of the block as it is stored."""
-        return hashlib.sha256(self.sum + self.points).digest()
-
-
 def default_folder() -> Path:
     """`MARTFL_CACHE`, or martfl's folder in the user's cache folder."""
     if named := os.environ.get("MARTFL_CACHE"):
@@ -61,7 +48,7 @@ def whole_steps(blocks: int) -> int:
     return blocks if blocks <= PINNED_STEP else -(-blocks // PINNED_STEP) * PINNED_STEP
 
 
-def read(path: Path, wanted: int) -> list[Block]:
+def read(path: Path, wanted: int) -> list[bytes]:
     """The first sound blocks of the file, at most `wanted`; none where the file is missing or not ours."""
     try:
         with path.open("rb") as file:
@@ -73,7 +60,7 @@ def read(path: Path, wanted: int) -> list[Block]:
         return []
 
 
-def write(path: Path, blocks: list[Block]) -> None:
+def write(path: Path, blocks: list[bytes]) -> None:
     """Store `blocks` in one step: a reader sees the old file or the new one, whole. A longer sound file stays."""
     if len(read(path, len(blocks) + 1)) > len(blocks):
         return
@@ -82,10 +69,8 @@ def write(path: Path, blocks: list[Block]) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(_HEADER.pack(_MAGIC, _VERSION, len(blocks)))
-            file.writelines(block.digest() for block in blocks)
-            for block in blocks:
-                file.write(block.sum)
-                file.write(block.points)
+            file.writelines(hashlib.sha256(block).digest() for block in blocks)
+            file.writelines(blocks)
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
@@ -101,7 +86,7 @@ def chain(digests: list[bytes]) -> list[str]:
     return links
 
 
-def _read_blocks(file: BinaryIO, wanted: int) -> list[Block]:
+def _read_blocks(file: BinaryIO, wanted: int) -> list[bytes]:
     header = file.read(_HEADER.size)
     if len(header) < _HEADER.size:
         raise ValueError(f"header of {_HEADER.size} bytes expected, got {len(header)}")
@@ -111,11 +96,10 @@ def _read_blocks(file: BinaryIO, wanted: int) -> list[Block]:
     listed = file.read(32 * stored)
     digests = [listed[at : at + 32] for at in range(0, len(listed), 32)]
     _check_pins(digests)
-    blocks: list[Block] = []
+    blocks: list[bytes] = []
     for number in range(min(wanted, len(digests))):
-        data = file.read(BLOCK_BYTES)
-        block = Block(points=data[POINT_BYTES:], sum=data[:POINT_BYTES])
-        if len(data) != BLOCK_BYTES or block.digest() != digests[number]:
+        block = file.read(BLOCK_BYTES)
+        if hashlib.sha256(block).digest() != digests[number]:
             log.warning("generators: block %d is corrupted; it and those after it will be made again", number)
             break
         blocks.append(block)

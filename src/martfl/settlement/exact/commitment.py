@@ -1,9 +1,6 @@
 """Additively homomorphic commitments to integer vectors: commit, open, open many at once.
 
-    C(v, ρ) = Σ_j scalar_j(v) · G_j + ρ·H           (packing in `layout.py`; linear in (v, ρ), no offset in C)
-
-Inside, v + c with c = 2^e is packed, because its scalars have mostly zero bits, and `c` in every slot is taken out
-again: C(v, ρ) = MSM(pack(v + c)) − pack(c, …, c)·Σ G_j + ρ·H. What leaves this module never carries the offset.
+    C(v, ρ) = Σ_j scalar_j(v) · G_j + ρ·H           (packing in `layout.py`; linear in (v, ρ), no offset anywhere)
 
 Hiding is perfect for uniform ρ. Binding rests on discrete logarithms, *for vectors in range*: every check below
 looks at every slot's range first.
@@ -13,14 +10,12 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
 from py_arkworks_bls12381 import G1Point, Scalar
 
 from martfl.settlement.errors import OpeningError, RangeError, SettlementError
 from martfl.settlement.exact.generators import Generators, Progress, blinding_generator
 from martfl.settlement.exact.layout import SlotLayout
-from martfl.settlement.exact.packing import ORDER, combine_packed, constant_scalar, offset_of, pack_offset
+from martfl.settlement.exact.packing import ORDER, combine_packed, pack_magnitudes
 from martfl.settlement.exact.point import Commitment, multiexp
 from martfl.settlement.fixed_point import Integers
 
@@ -80,16 +75,14 @@ def commit(
     """Commit to a quantised update, with a fresh blinding unless one is given."""
     values = key.layout.check_update(update, parameters=key.parameters)
     opening = Opening.random() if blinding is None else Opening(blinding)
-    # A fixed offset: the time taken must not tell how large the update is.
-    point = _commit_point(values, opening.blinding, key, offset=1 << (key.layout.bits - 1), threads=threads)
-    return Commitment.from_point(point), opening
+    return Commitment.from_point(_commit_point(values, opening.blinding, key, threads)), opening
 
 
 def commit_model(model: Integers, blinding: int, key: CommitmentKey, *, threads: int | None = None) -> Commitment:
     """The commitment of an integer model at a revealed blinding."""
     values = key.layout.check_model(model, parameters=key.parameters)
     check_scalar(blinding)
-    return Commitment.from_point(_commit_point(values, blinding, key, offset=offset_of(values), threads=threads))
+    return Commitment.from_point(_commit_point(values, blinding, key, threads))
 
 
 def check_opening(
@@ -140,7 +133,7 @@ def batch_verify_openings(
     blinding = sum(c * o.blinding for c, o in zip(challenges, openings, strict=True))
     points = [*key.generators.take(len(scalars)), blinding_generator(), *(-c.to_point() for c in commitments)]
     scalars += [scalar(blinding), *map(scalar, challenges)]
-    return bool(multiexp(points, scalars, threads=threads) == G1Point.identity())
+    return bool(multiexp(points, scalars, threads=threads, dense=True) == G1Point.identity())
 
 
 def find_bad_openings(
@@ -169,12 +162,9 @@ def check_scalar(value: int) -> int:
     return value
 
 
-def _commit_point(
-    values: npt.NDArray[np.signedinteger], blinding: int, key: CommitmentKey, *, offset: int, threads: int | None
-) -> G1Point:
-    packed = pack_offset(values, key.layout, offset)
+def _commit_point(values: Integers, blinding: int, key: CommitmentKey, threads: int | None) -> G1Point:
+    packed, negative = pack_magnitudes(values, key.layout)
     scalars = [Scalar.from_le_bytes(packed[at : at + 32]) for at in range(0, len(packed), 32)]
-    count = len(scalars)
-    points = [*key.generators.take(count), key.generators.sum(count), blinding_generator()]
-    scalars += [scalar(-constant_scalar(offset, key.layout)), scalar(blinding)]
-    return multiexp(points, scalars, threads=threads)
+    generators = key.generators.take(len(scalars))
+    points = [-g if flip else g for g, flip in zip(generators, negative.tolist(), strict=True)]
+    return multiexp([*points, blinding_generator()], [*scalars, scalar(blinding)], threads=threads)

@@ -17,7 +17,7 @@ from py_arkworks_bls12381 import G1Point
 
 from martfl.settlement.errors import SettlementError
 from martfl.settlement.exact import cache_file
-from martfl.settlement.exact.cache_file import BLOCK_POINTS, POINT_BYTES, Block
+from martfl.settlement.exact.cache_file import BLOCK_POINTS, POINT_BYTES
 
 DOMAIN = b"MARTFL-V01-CS01-with-BLS12381G1_XMD:SHA-256_SSWU_RO_"
 Progress = Callable[[int, int], None]  # (generators made, generators to make)
@@ -26,10 +26,9 @@ _PARALLEL_BLOCKS = 4  # fewer are made faster than worker processes start
 
 @dataclass(frozen=True, repr=False)
 class Generators:
-    """The first generators, whole blocks of them, with each block's sum."""
+    """The first generators, whole blocks of them."""
 
     points: list[G1Point]
-    sums: list[G1Point]
 
     @classmethod
     def load(cls, count: int, *, progress: Progress | None = None, folder: Path | None = None) -> "Generators":
@@ -42,21 +41,13 @@ class Generators:
         if len(blocks) < needed:
             blocks += make_blocks(len(blocks), needed, progress=progress)
             cache_file.write(path, blocks)
-        return cls(
-            points=[G1Point.from_xy_bytes_unchecked_be(xy) for block in blocks for xy in _split(block.points)],
-            sums=[G1Point.from_xy_bytes_unchecked_be(block.sum) for block in blocks],
-        )
+        return cls([G1Point.from_xy_bytes_unchecked_be(xy) for block in blocks for xy in _split(block)])
 
     def take(self, count: int) -> list[G1Point]:
         """G_0 … G_{count−1}."""
         if count > len(self.points):
             raise SettlementError(f"{count} generators are needed, {len(self.points)} are loaded")
         return self.points[:count]
-
-    def sum(self, count: int) -> G1Point:
-        """Σ_{i<count} G_i, from the blocks' sums."""
-        whole = count // BLOCK_POINTS
-        return sum(self.take(count)[whole * BLOCK_POINTS :], start=sum(self.sums[:whole], start=G1Point.identity()))
 
 
 @cache
@@ -70,10 +61,10 @@ def generator(index: int) -> G1Point:
     return G1Point.hash_to_curve(b"G" + index.to_bytes(8, "big"), DOMAIN)
 
 
-def make_blocks(first: int, stop: int, *, progress: Progress | None = None) -> list[Block]:
+def make_blocks(first: int, stop: int, *, progress: Progress | None = None) -> list[bytes]:
     """Blocks first … stop−1, on every core: hash-to-curve holds the interpreter lock, so in processes."""
     total = (stop - first) * BLOCK_POINTS
-    blocks: list[Block] = []
+    blocks: list[bytes] = []
     for block in _computed(range(first, stop)):
         blocks.append(block)
         if progress is not None:
@@ -81,7 +72,7 @@ def make_blocks(first: int, stop: int, *, progress: Progress | None = None) -> l
     return blocks
 
 
-def _computed(numbers: range) -> Iterator[Block]:
+def _computed(numbers: range) -> Iterator[bytes]:
     workers = os.cpu_count() or 1
     if len(numbers) < _PARALLEL_BLOCKS or workers == 1:
         yield from map(make_block, numbers)
@@ -90,11 +81,10 @@ def _computed(numbers: range) -> Iterator[Block]:
         yield from pool.map(make_block, numbers)
 
 
-def make_block(number: int) -> Block:
-    """Block `number`: its points and their sum."""
-    points = [generator(i) for i in range(number * BLOCK_POINTS, (number + 1) * BLOCK_POINTS)]
-    total = sum(points, start=G1Point.identity())
-    return Block(points=b"".join(bytes(p.to_xy_bytes_be()) for p in points), sum=bytes(total.to_xy_bytes_be()))
+def make_block(number: int) -> bytes:
+    """The points of block `number`."""
+    first = number * BLOCK_POINTS
+    return b"".join(bytes(generator(i).to_xy_bytes_be()) for i in range(first, first + BLOCK_POINTS))
 
 
 def _split(data: bytes) -> Iterator[bytes]:

@@ -6,8 +6,7 @@ The packing is *linear over signed integers*: there is no offset in the committe
 
     C(W^{t−1}) + Σ k_i C(q_i) = C(W^{t−1} + Σ k_i q_i)
 
-and the contract's whole arithmetic is one multi-scalar multiplication, with no correction term. (An offset is used
-only inside `commitment.py`, to make scalars sparse, and taken out again before the point leaves it.)
+and the contract's whole arithmetic is one multi-scalar multiplication, with no correction term.
 
 Injective. Let v ≠ v' satisfy |v_l|, |v'_l| ≤ 2^(w−1) − 1 and d = v − v', so |d_l| ≤ 2^w − 2. At the lowest l with
 d_l ≠ 0, Σ d_l 2^(wl) ≡ d_l 2^(wl) ≢ 0 mod 2^(w(l+1)): the integers differ. And |Σ d_l 2^(wl)| ≤ (2^w − 2)(2^(ws) − 1)/
@@ -32,9 +31,9 @@ from martfl.settlement.weights import WEIGHT_TOTAL
 
 SCALAR_BITS = 254  # the group order r lies between 2^254 and 2^255
 MAX_WIDTH = 62  # slots are computed in int64
-# Six slots of 40 bits: 128 epochs at full swing from a first model of 128 times the range of an update.
-DEFAULT_EPOCHS = 128
-DEFAULT_INITIAL_BOUND = 1 << 38
+# Six slots of 42 bits: 512 epochs at full swing from a first model of 512 times the range of an update.
+DEFAULT_EPOCHS = 512
+DEFAULT_INITIAL_BOUND = 1 << 40
 
 
 @dataclass(frozen=True, kw_only=True)

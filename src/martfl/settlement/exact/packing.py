@@ -5,36 +5,40 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from martfl.settlement.exact.layout import SlotLayout, largest_magnitude
+from martfl.settlement.exact.layout import SlotLayout
 from martfl.settlement.fixed_point import Integers
 
 ORDER = 0x73EDA753299D7D483339D80809A1D80553BDA402FFFE5BFEFFFFFFFF00000001
 _CHUNK = 1 << 12  # scalars at a time: what is worked on stays in the processor's cache
 
 
-def offset_of(values: Integers) -> int:
-    """The smallest power of two 2^e with v + 2^e ≥ 0 for every v: small offsets leave most bits of a slot zero."""
-    return 1 << largest_magnitude(values).bit_length()
+def pack_magnitudes(values: Integers, layout: SlotLayout) -> tuple[bytes, npt.NDArray[np.bool_]]:
+    """|Σ_l v_l·2^(w·l)| of every group of slots as bytes, and which of these integers are negative.
 
-
-def pack_offset(values: Integers, layout: SlotLayout, offset: int) -> bytes:
-    """Scalars of v + offset in every slot, padding slots included; 0 ≤ v + offset < 2^w is the caller's to ensure."""
+    A negative integer mod r would be a dense scalar; its magnitude stays sparse in the signed digits that multi-scalar
+    multiplication works with, so the caller takes the magnitude times −G.
+    """
     count = layout.points(values.size)
-    slots = np.full(count * layout.slots, offset, np.uint64)  # (M·s,)
-    slots[: values.size] = (values.astype(np.int64) + offset).view(np.uint64)
-    grid = slots.reshape(count, layout.slots)
+    grid = np.zeros((count, layout.slots), np.int64)  # (M, s)
+    grid.reshape(-1)[: values.size] = values
+    negative = np.zeros(count, np.bool_)
+    for slot in range(layout.slots):  # the highest slot that is not zero decides the sign
+        negative = np.where(grid[:, slot] != 0, grid[:, slot] < 0, negative)
+    np.negative(grid, out=grid, where=negative[:, None])
     limbs = np.zeros((count, 4), "<u8")
+    carry = np.zeros(count, np.int64)
     for slot in range(layout.slots):
-        limb, shift = divmod(layout.width * slot, 64)
-        limbs[:, limb] |= grid[:, slot] << np.uint64(shift)
-        if shift + layout.width > 64:
-            limbs[:, limb + 1] |= grid[:, slot] >> np.uint64(64 - shift)
-    return limbs.tobytes()
+        borrowed = grid[:, slot] + carry
+        carry = borrowed >> layout.width  # −1 where the slot is negative
+        _put(limbs, layout.width * slot, (borrowed & ((1 << layout.width) - 1)).view(np.uint64), layout.width)
+    return limbs.tobytes(), negative
 
 
-def constant_scalar(value: int, layout: SlotLayout) -> int:
-    """The scalar with `value` in every slot."""
-    return sum(value << (layout.width * slot) for slot in range(layout.slots)) % ORDER
+def _put(limbs: npt.NDArray[np.uint64], bit: int, values: npt.NDArray[np.uint64], width: int) -> None:
+    limb, shift = divmod(bit, 64)
+    limbs[:, limb] |= values << np.uint64(shift)
+    if shift + width > 64:
+        limbs[:, limb + 1] |= values >> np.uint64(64 - shift)
 
 
 def combine_packed(

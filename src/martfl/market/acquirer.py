@@ -7,20 +7,22 @@ sends on chain is sent once, under the step's name. So a killed acquirer resumes
 import hashlib
 import logging
 import secrets
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 from eth_account.signers.local import LocalAccount
 
+from martfl.chain import events as ev
 from martfl.chain.network import ChainError, RevertedError
 from martfl.chain.state import EpochState, Phase
 from martfl.chain.state import Terms as ContractTerms
 from martfl.chain.trading import Trading
 from martfl.market import messages as ms
-from martfl.market.buying import OFFENCES, Desk
+from martfl.market.buying import OFFENCES, Desk, sent
 from martfl.market.errors import MarketError
 from martfl.market.journal import Journal
 from martfl.market.link import Clock, Link
@@ -85,8 +87,15 @@ class Acquirer:
 
     def run(self, epochs: int) -> None:
         """Trade until `epochs` epochs are over, going on with one that was interrupted."""
+        self.journal.once(GENESIS, "market", self._introduce)
         while (epoch := self.finished() + 1) <= epochs:
             self.run_epoch(epoch)
+
+    def _introduce(self) -> dict[str, Any]:
+        """The market in the words of its terms, for whoever reads the journal alone."""
+        where = {"contract": self.trading.address, "chain": self.trading.chain.chain_id}
+        start = {"acquirer": self.account.address, "root accuracy": self._measure(GENESIS)}
+        return {**where, **start, "parameters": self.settler.parameters, "terms": asdict(self.terms)}
 
     def finished(self) -> int:
         """How many epochs are over, whatever their end."""
@@ -132,7 +141,8 @@ class Acquirer:
             done = self.trading.new_epoch(nonce=nonce, amount=amount, account=self.account, key=key)
             if done.epoch != epoch:
                 raise MarketError(f"epoch {epoch} was to be opened, the chain opened {done.epoch}")
-            return {"deposit": str(amount), "gas": done.gas}
+            deadline = done.event(ev.EpochOpened).deadline
+            return {"deposit": str(amount), "deadline": deadline, **sent(done)}
 
         done = self.journal.once(epoch, "open", send)
         self.tell(epoch, "open", f"{int(done['deposit'])} wei deposited for reward and penalty")
@@ -174,21 +184,24 @@ class Acquirer:
             epoch, key = desk.act.epoch, desk.act.key("prepare")
             providers, weights = list(units), list(units.values())
             done = self.trading.prepare(epoch, providers=providers, weights=weights, account=self.account, key=key)
-            return {"weights": units, "gas": done.gas}
+            return {"weights": units, "deadline": self.trading.read_epoch(epoch).deadline, **sent(done)}
 
         self.journal.once(desk.act.epoch, "prepare", send)
         return bool(units)
 
     def _collect(self, desk: Desk) -> Shares:
         """Fetch what was bought, drop who does not deliver it honestly; who is left makes the aggregate."""
-        epoch = desk.act.epoch
+        epoch, begun = desk.act.epoch, time.perf_counter()
         weights: dict[str, int] = self._result(epoch, "prepare")["weights"]
         gone = desk.dropped()
         wanted = [name for name in weights if name not in gone]
         desk.fetch(wanted)
         desk.drop_offenders([name for name in wanted if name not in desk.delivered])
         shares = {name: Share(desk.delivered[name], weights[name]) for name in wanted if name in desk.delivered}
-        self.journal.once(epoch, "collect", lambda: {"delivered": list(shares), "traffic": _traffic(desk)})
+        taken = time.perf_counter() - begun
+        if self.journal.recall(epoch, "collect") is None:
+            done = {"delivered": list(shares), "traffic": _traffic(desk)}
+            self.journal.record(epoch, "collect", done, seconds=taken)
         self.tell(epoch, "deliver", f"{len(shares)} of {len(weights)} delivered honestly")
         return shares
 
@@ -206,7 +219,7 @@ class Acquirer:
 
         def send() -> dict[str, Any]:
             done = self.settler.publish(act, file, shares)
-            return {"gas": done.gas, "transaction": done.receipt.transaction}
+            return {"deadline": self.trading.read_epoch(act.epoch).deadline, **sent(done)}
 
         self.journal.once(act.epoch, "publish", send)
         self.journal.once(act.epoch, "hand out", lambda: self._hand_out(desk, file))
@@ -224,7 +237,7 @@ class Acquirer:
 
         def prove() -> dict[str, Any]:
             done = self.settler.prove(act, self._blob(act.epoch, "model"), shares)
-            return {"gas": [step.gas for step in done]}
+            return {"sent": [sent(step) for step in done]}
 
         self.journal.once(act.epoch, "settle", prove)
 
@@ -237,7 +250,8 @@ class Acquirer:
         self.journal.once(epoch, "closed", lambda: self._ask_claims(desk, request))
         if selection is not None:
             self.journal.once(epoch, "learn", lambda: self._learn(desk, selection))
-        summary = {"phase": phase.name, "refunded": claim["amount"]}
+        model = epoch if phase is Phase.SETTLED else self._base(epoch)
+        summary = {"phase": phase.name, "refunded": claim["amount"], "root accuracy": self._measure(model)}
         self.journal.once(epoch, "over", lambda: summary)
         self.journal.forget(epoch, keep=KEPT_BLOBS)
         self.tell(epoch, "over", f"{phase.name.lower()}; {claim['amount']} wei back to the acquirer")
@@ -262,7 +276,7 @@ class Acquirer:
         if self.trading.refundable(act.epoch) == 0 and not self.trading.read_epoch(act.epoch).refunded:
             return {"amount": "0", "gas": 0}
         done = self.trading.claim_reward(act.epoch, account=self.account, key=act.key("claim"))
-        return {"amount": str(getattr(done.events[-1], "amount", 0)), "gas": done.gas}
+        return {"amount": str(getattr(done.events[-1], "amount", 0)), **sent(done)}
 
     def _ask_claims(self, desk: Desk, request: ms.Closed) -> dict[str, Any]:
         answers = desk.ask(ms.Claimed, dict.fromkeys(desk.providers, request))
@@ -274,6 +288,11 @@ class Acquirer:
         learnt = self.strategy.learn(state, selection, desk, delivered)
         self.journal.keep(desk.act.epoch, "state", pack_state(learnt))
         return True
+
+    def _measure(self, epoch: int) -> float:
+        """Share of the root rows that the model of `epoch` gets right: all that an acquirer can measure."""
+        logits = self.task.logits(self.settler.floats(self.model_file(epoch)), self.root)
+        return float(np.mean(logits.argmax(axis=1) == self.task.labels(self.root)))
 
     # --- what it knows -------------------------------------------------------------------------------------------
 

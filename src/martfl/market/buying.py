@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from martfl.chain import events as ev
+from martfl.chain.trading import Done
 from martfl.market import messages as ms
 from martfl.market.errors import MarketError, MessageError
 from martfl.market.link import Link
@@ -134,7 +135,7 @@ class Desk:
             step = f"drop {json.dumps(fresh)}"
             act = self.act
             done = act.trading.drop(act.epoch, providers=fresh, account=act.account, key=act.key(step))
-            act.journal.once(act.epoch, step, lambda: {"dropped": fresh, "gas": done.gas})
+            act.journal.once(act.epoch, step, lambda: {"dropped": fresh, **sent(done)})
 
     def dropped(self) -> set[str]:
         """Who was taken out so far: the chain knows, whatever happened to us in between."""
@@ -242,7 +243,7 @@ class Desk:
             done = self.act.trading.buy_advance(
                 self.act.epoch, providers=names, account=self.act.account, key=self.act.key(step)
             )
-            return {"bought": names, "gas": done.gas}
+            return {"bought": names, **sent(done)}
 
         self.act.journal.once(self.act.epoch, step, send)
 
@@ -253,3 +254,8 @@ class Desk:
     def _blame(self, name: str, kind: str, detail: str) -> None:
         log.warning("epoch %d: %s: %s (%s)", self.act.epoch, name, kind, detail)
         self.act.journal.remark(self.act.epoch, name, kind, detail)
+
+
+def sent(done: Done) -> dict[str, Any]:
+    """What the journal keeps of a transaction."""
+    return {"gas": done.gas, "transaction": done.receipt.transaction}

@@ -83,13 +83,15 @@ def class_mix(sizes: np.ndarray, classes: tuple[int, ...], dominance: float) -> 
     return mix
 
 
-def _noniid_mix(sizes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A random subset of the classes with random weights: at least two classes, never all where there are more."""
+def _noniid_mix(sizes: np.ndarray, rows: int, rng: np.random.Generator) -> np.ndarray:
+    """Random classes with random weights: at least two and enough to give that many rows, else not all of them."""
     number = len(sizes)
-    count = int(rng.integers(2, number)) if number > 2 else number
+    order = rng.permutation(number)
+    enough = 1 + int(np.searchsorted(np.cumsum(sizes[order]), rows))
+    count = max(int(rng.integers(2, number)) if number > 2 else number, min(enough, number))
     mix = np.zeros(number)
-    mix[rng.choice(number, count, replace=False)] = rng.dirichlet(np.ones(count))
-    return mix * (sizes > 0)
+    mix[order[:count]] = rng.dirichlet(np.ones(count))
+    return mix
 
 
 def _draw(pool: Pool, count: int, mix: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -125,7 +127,7 @@ def make_split(dataset: Dataset, config: RunConfig, *, providers: int) -> Split:
         raise InputError(f"class {np.flatnonzero(pool.sizes == 0).tolist()} has no rows left for the providers")
     sizes = provider_sizes(len(left), providers, law=config.sizes, rng=rng)
     parts = tuple(
-        _draw(pool, int(size), _mix(pool.sizes, bool(biased[i]), root_classes, config, rng), rng)
+        _draw(pool, int(size), _mix(pool.sizes, int(size), bool(biased[i]), root_classes, config, rng), rng)
         for i, size in enumerate(sizes)
     )
     return Split(root, validation, parts, malicious, biased, root_classes)
@@ -164,10 +166,15 @@ def _roles(providers: int, config: RunConfig, rng: np.random.Generator) -> tuple
 
 
 def _mix(
-    sizes: np.ndarray, biased: bool, root_classes: tuple[int, ...], config: RunConfig, rng: np.random.Generator
+    sizes: np.ndarray,
+    rows: int,
+    biased: bool,
+    root_classes: tuple[int, ...],
+    config: RunConfig,
+    rng: np.random.Generator,
 ) -> np.ndarray:
     if biased:
         like_root = config.bias_type == "I" and config.root == "biased"
         classes = root_classes if like_root else dominant_classes(len(sizes), config.root_share, rng)
         return class_mix(sizes, classes, config.dominance)
-    return _noniid_mix(sizes, rng) if config.classes == "noniid" else sizes / sizes.sum()
+    return _noniid_mix(sizes, rows, rng) if config.classes == "noniid" else sizes / sizes.sum()

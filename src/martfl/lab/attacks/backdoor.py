@@ -28,7 +28,7 @@ def stamp(dataset: Dataset, x: np.ndarray) -> np.ndarray:
 
 
 def backdoor(
-    *, alpha: float = 0.95, target: int | None = None, share: float = 0.5, scale: float | None = None
+    *, alpha: float = 0.95, target: int | None = None, share: float = 0.3, scale: float | None = None
 ) -> Attack:
     """Train on `share` stamped rows with the loss α·class + (1 − α)·‖w − w_g‖², then scale the update.
 

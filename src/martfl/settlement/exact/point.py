@@ -19,7 +19,7 @@ XY_BYTES = 96
 _PAD = bytes(16)
 _MIN_SPLIT = 4096  # below this many points a second thread costs more than it gains
 # The library cuts scalars into windows of 14 bits for parts of up to 2^18 points, 15 for up to 2^20. 14 divides the
-# default slot of 42, so that what values leave unused of it costs nothing; scalars that use all bits want fewer windows.
+# default slot of 42: what values leave unused of it costs nothing. Scalars that use all bits want fewer windows.
 _SPARSE_PART = 1 << 18
 _DENSE_PART = 1 << 19
 

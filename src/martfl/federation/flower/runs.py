@@ -1,0 +1,55 @@
+"""Opening a run on a SuperLink: what Flower needs before messages can be sent."""
+
+import hashlib
+
+from flwr.cli.build import build_fab_from_files
+from flwr.common.serde import fab_to_proto
+from flwr.proto.control_pb2 import StartRunRequest
+from flwr.supercore.control import ControlHttpClient
+from flwr.supercore.fab import Fab
+from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
+
+from martfl import __version__
+from martfl.federation.flower.tasks import Runtime, patient
+from martfl.market.errors import MarketError
+
+# Flower wants a bundle of code with every run. Ours only names the installed apps: nodes run what they have installed.
+DESCRIPTION = f"""
+[project]
+name = "martfl-market"
+version = "{__version__}"
+description = "A market of model updates; the code is the installed martfl package."
+license = "Apache-2.0"
+dependencies = ["flwr>=1.41"]
+
+[tool.flwr.app]
+publisher = "martfl"
+
+[tool.flwr.app.components]
+serverapp = "market:server_app"
+clientapp = "market:client_app"
+"""
+MODULE = '''"""Nodes run the apps of the installed martfl package: `martfl provider join`, `martfl acquirer run`."""
+
+raise ImportError("join with `martfl provider join`: code that comes with a run is not run")
+'''
+
+
+def start_run(runtime: Runtime) -> int:
+    """The number of a new run."""
+    content, _ = build_fab_from_files({"pyproject.toml": DESCRIPTION.encode(), "market.py": MODULE.encode()})
+    bundle = Fab(hashlib.sha256(content).hexdigest(), content, {})
+    client = ControlHttpClient.from_server_address(
+        runtime.address,
+        runtime.certificates is None,
+        runtime.certificates,
+        [RuntimeVersionHttpInterceptor(component_name="flwr-cli")],
+        retry_invoker=patient(),
+    )
+    try:
+        answer = client.StartRun(StartRunRequest(fab=fab_to_proto(bundle)))
+    finally:
+        client.close()
+    if not answer.HasField("run_id"):
+        raise MarketError("the SuperLink did not start a run")
+    return int(answer.run_id)

@@ -1,0 +1,170 @@
+"""Being the process that runs Flower's apps: tasks are taken from a SuperLink or SuperNode, and run here.
+
+Flower would start a process for every task and run the code that came with the run, which is the buyer's code on a
+seller's machine. With `--isolation process` it waits instead for somebody with the secret to take the task. That is
+this module: it runs the installed apps, next to the wallet and the journal that belong to them, and no others.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import httpx
+from flwr.app import Error, Message
+from flwr.clientapp import ClientApp
+from flwr.common.constant import ErrorCode, SubStatus
+from flwr.common.serde import context_from_proto, run_from_proto
+from flwr.proto.runtime_pb2 import AcquireTaskRequest, PullTaskInputRequest, SendTaskHeartbeatRequest
+from flwr.serverapp import ServerApp
+from flwr.supercore.constant import TaskType
+from flwr.supercore.heartbeat import HeartbeatSender
+from flwr.supercore.interceptors import (
+    RuntimeTokenHttpInterceptor,
+    RuntimeVersionHttpInterceptor,
+    SuperExecAuthHttpInterceptor,
+)
+from flwr.supercore.retry import RetryInvoker, exponential
+from flwr.supercore.runtime import RuntimeHttpClient
+from flwr.supercore.task_identity import TaskIdentity
+from flwr.superlink.grid import HttpGrid
+from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
+
+from martfl.market.errors import MarketError
+
+log = logging.getLogger(__name__)
+ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
+COMPONENT = "flwr-serverapp"  # what Flower's own process of this kind calls itself
+
+
+def patient(seconds: float = 120.0) -> RetryInvoker:
+    """Try again while the other side cannot be reached. (Flower's own ends the whole process on some answers.)"""
+    return RetryInvoker(lambda: exponential(max_delay=5), httpx.TransportError, max_tries=None, max_time=seconds)
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """Where tasks wait, and the secret that lets us take them. Without `certificates` the connection is plain."""
+
+    address: str
+    secret: bytes = field(repr=False)
+    certificates: bytes | None = None
+
+    def client(self, *, token: str = "", seconds: float = 120.0) -> RuntimeHttpClient:
+        """A client that may take tasks or, with its token, work on one."""
+        credential = (
+            RuntimeTokenHttpInterceptor(token)
+            if token
+            else SuperExecAuthHttpInterceptor(master_secret=self.secret, protected_methods={ACQUIRE})
+        )
+        return RuntimeHttpClient.from_server_address(
+            server_address=self.address,
+            insecure=self.certificates is None,
+            root_certificates=self.certificates,
+            interceptors=[RuntimeVersionHttpInterceptor(component_name=COMPONENT), credential],
+            retry_invoker=patient(seconds),
+        )
+
+
+def serve(
+    runtime: Runtime,
+    app: ClientApp,
+    *,
+    stop: threading.Event,
+    idle: Callable[[], None] = lambda: None,
+    pause: float = 0.2,
+) -> None:
+    """Answer every message that reaches the SuperNode until told to stop; `idle` is called in between."""
+    taker = runtime.client(seconds=5.0)
+    request = AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP])
+    while not stop.is_set():
+        try:
+            taken = taker.AcquireTask(request)
+            if taken.HasField("task") and taken.token:
+                _answer(runtime, app, taken.token)
+                continue
+        except httpx.HTTPError as error:  # a SuperNode that starts, restarts or has lost its run
+            log.debug("no task: %s", error)
+        idle()
+        stop.wait(pause)
+    taker.close()
+
+
+def run_server_app(runtime: Runtime, app: ServerApp, *, run_id: int, seconds: float = 60.0) -> None:
+    """Take the ServerApp's task of this run, and only of this run, and run the app here to its end."""
+    token = _take_run(runtime, run_id, seconds)
+    grid = HttpGrid(runtime.address, runtime.certificates is None, runtime.certificates, token=token)
+    grid._retry_invoker = patient()
+    client = runtime.client(token=token)
+    status, details = SubStatus.FAILED, "the acquirer stopped"
+    try:
+        with _beating(client):
+            given = client.PullTaskInput(PullTaskInputRequest())
+            _identify(given.task_id, given.run.run_id, given.context.node_id)
+            grid.set_run(run_from_proto(given.run))
+            app(grid=grid, context=context_from_proto(given.context))
+        status, details = SubStatus.COMPLETED, ""
+    finally:
+        push_task_output(client, None, status, details)
+        client.close()
+        grid.close()
+
+
+def _take_run(runtime: Runtime, run_id: int, seconds: float) -> str:
+    """The token of our run's task. Others' runs, left over or slipped in, are taken and never run."""
+    taker = runtime.client()
+    request = AcquireTaskRequest(supported_task_types=[TaskType.SERVER_APP])
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        taken = taker.AcquireTask(request)
+        if taken.HasField("task") and taken.task.run_id == run_id:
+            return str(taken.token)
+        if taken.HasField("task"):
+            log.warning("run %d is not ours and is left alone", taken.task.run_id)
+        else:
+            time.sleep(0.1)
+    raise MarketError(f"the SuperLink did not hand out run {run_id} within {seconds:.0f} s")
+
+
+def _answer(runtime: Runtime, app: ClientApp, token: str) -> None:
+    client = runtime.client(token=token)
+    try:
+        with _beating(client):
+            message, context, _, _ = pull_task_input(client)
+            status, details = SubStatus.COMPLETED, ""
+            try:
+                reply = app(message, context)
+            except Exception as error:
+                log.exception("the app failed on a message")
+                status, details = SubStatus.FAILED, type(error).__name__
+                reply = Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, details), reply_to=message)
+            push_message(client, reply, context)
+        push_task_output(client, context, status, details)
+    finally:
+        client.close()
+
+
+@contextmanager
+def _beating(client: RuntimeHttpClient) -> Iterator[None]:
+    """Tell Flower that the task is alive. Training may take long."""
+
+    def beat() -> bool:
+        try:
+            if not client.SendTaskHeartbeat(SendTaskHeartbeatRequest()).success:
+                log.warning("Flower has given this task up")
+        except httpx.HTTPError as error:
+            log.debug("heartbeat: %s", error)
+        return True
+
+    sender = HeartbeatSender(beat)
+    sender.start()
+    try:
+        yield
+    finally:
+        sender.stop()
+
+
+def _identify(task: int, run: int, node: int) -> None:
+    TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = task, run, node

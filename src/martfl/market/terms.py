@@ -78,10 +78,11 @@ class ReputationTerms:
 
 @dataclass(frozen=True, kw_only=True)
 class ChainTerms:
-    """Where the market is: a chain profile and, once deployed, the contract."""
+    """Where the market is: a chain profile and, once deployed, the contract and the block since when it is there."""
 
     profile: str = "embedded"
     contract: str = ""
+    since: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,6 +23,7 @@ SHARES = frozenset(
         "baseline_correct", "validation", "mta_last", "mta_tail", "quantisation_loss",
     }
 )  # fmt: skip
+LENGTH = frozenset({"seed", "rounds", "patience", "eval_every", "precision"})  # how long and how often, not what
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,13 @@ class Results:
 
 def load_results(path: Path, *, out: Path, only: Sequence[str] = (), everything: bool = False) -> Results:
     """The results of an experiment file in `out`; `everything` keeps room for what was not run yet."""
-    experiment, store = load_experiment(path), Store(out / path.stem)
-    records = [record for record in store.records() if _wanted(record, only)]
-    failed = sum(record["status"] == "failed" for record in records)
-    outcomes = tuple(_outcome(record, store) for record in records if record["status"] != "failed")
+    experiment = load_experiment(path)
     plan = [settings_of(run) for run in select(experiment.runs, only)]
+    found = [(record, store) for record, store in _records(experiment, plan, out) if _wanted(record, only)]
+    failed = sum(record["status"] == "failed" for record, _ in found)
+    outcomes = tuple(_outcome(record, store) for record, store in found if record["status"] != "failed")
     if not outcomes and not everything:
-        raise InputError(f"no results of {path} in {store.folder}: run it first with `martfl lab run {path}`")
+        raise InputError(f"no results of {path} in {out / path.stem}: run it first with `martfl lab run {path}`")
     return Results(experiment, tuple(plan), outcomes, failed, everything)
 
 
@@ -96,6 +97,25 @@ def check_unmixed(outcomes: Sequence[Outcome], axes: tuple[str, ...]) -> None:
         if differing:
             shown = ", ".join(f"{key} = {first.get(key)} and {settings[key]}" for key in differing)
             raise InputError(f"the results mix runs of one seed with {shown}: choose with --only KEY=VALUE")
+
+
+def _records(
+    experiment: Experiment, plan: Sequence[Mapping[str, Any]], out: Path
+) -> list[tuple[dict[str, Any], Store]]:
+    """The experiment's own records, and those of experiments that it names in `also`, as far as it plans them too."""
+    own = Store(out / experiment.name)
+    found = {record["id"]: (record, own) for record in own.records()}
+    kinds = {_kind(settings) for settings in plan}
+    for other in (Store(out / name) for name in experiment.meta.get("also", ())):
+        for record in other.records():
+            if _kind({**record["config"], "rule": record["name"]}) in kinds:
+                found.setdefault(record["id"], (record, other))
+    return list(found.values())
+
+
+def _kind(settings: Mapping[str, Any]) -> str:
+    """What a run is about, whatever its seed and length."""
+    return repr(sorted((key, value) for key, value in settings.items() if key not in LENGTH))
 
 
 def _part(experiment: Experiment, name: str) -> Mapping[str, Any]:

@@ -112,6 +112,15 @@ def test_runs_that_differ_out_of_sight_are_not_averaged(stored) -> None:
     assert render_table(load_results(file, out=out, only=["rounds=5"])).figures[0][0].runs == 1
 
 
+def test_the_same_runs_made_for_another_file_count_where_it_is_named(stored, tmp_path) -> None:
+    _, out = stored
+    part = tmp_path / "part.toml"
+    part.write_text('also = ["small"]\n' + FILE.replace("[0.3, 0.4]", "[0.4]"), encoding="utf-8")
+    grid = render_table(load_results(part, out=out))
+    assert grid.header[1:] == ("40% mta", "40% dac", "40% asr")
+    assert [(f[0].mean, f[0].runs) for f in grid.figures] == [(pytest.approx(45.0), 2)] * 2
+
+
 def test_the_command_line(stored, tmp_path) -> None:
     file, out = stored
     ask = CliRunner().invoke

@@ -34,7 +34,7 @@ def test_members_are_the_wallets_that_signed(market):
 
     def main(grid):
         link = place.link(grid, joined=lambda address, name: seen.update({address: name}))
-        assert sorted(link.members()) == sorted(p.account.address.lower() for p in place.providers)
+        assert sorted(link.members()) == sorted(p.account.address for p in place.providers)
 
     place.run(main)
     assert seen == {p.account.address: p.name for p in place.providers}
@@ -68,7 +68,7 @@ def test_a_node_that_proves_no_wallet_is_no_member(market, lie):
         return ms.encode(said, market=address, account=liar.account)
 
     def main(grid):
-        assert place.link(grid, patience=1.0).members() == [place.providers[0].account.address.lower()]
+        assert place.link(grid, patience=1.0).members() == [place.providers[0].account.address]
 
     place.run(main, answer)
 
@@ -88,7 +88,7 @@ def test_who_is_silent_is_missing_and_the_others_answer(market):
             answers = ask_all(place, link, ms.Closed(epoch=1), seconds=1.5)
         finally:
             over.set()
-        assert set(answers) == {place.providers[i].account.address.lower() for i in (0, 2)}
+        assert set(answers) == {place.providers[i].account.address for i in (0, 2)}
 
     place.run(main, answer, workers=3)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from eth_account.signers.local import LocalAccount
+from eth_utils.address import to_checksum_address
 from flwr.serverapp import Grid
 
 from martfl.federation.flower.mailbox import Mailbox, Reply
@@ -52,7 +53,7 @@ class FlowerLink:
 
     def ask(self, requests: Mapping[str, bytes], *, seconds: float) -> Mapping[str, bytes]:
         """Send, and wait for all answers or for `seconds`. Who comes back at another node is asked again there."""
-        waiting = {name.lower(): (name, data) for name, data in requests.items()}
+        waiting = {str(to_checksum_address(name)): (name, data) for name, data in requests.items()}
         asked: dict[str, int] = {}
         answers: dict[str, bytes] = {}
         deadline = time.monotonic() + seconds
@@ -123,10 +124,10 @@ class FlowerLink:
             return
         if not isinstance(message, ms.Identity) or message.nonce != self._nonces[node]:
             log.warning("node %d does not prove a wallet: its answer is not to our challenge", node)
-        elif (holder := self._nodes.get(signer.lower())) is not None:
-            self._refused[node] = signer.lower()
+        elif (holder := self._nodes.get(signer)) is not None:
+            self._refused[node] = signer
             log.warning("node %d is refused: wallet %s has joined at node %d already", node, signer, holder)
         else:
-            self._nodes[signer.lower()] = node
+            self._nodes[signer] = node
             self.joined(signer, message.name)
             log.info("node %d is wallet %s", node, signer)

@@ -6,7 +6,6 @@ this module: it runs the installed apps, next to the wallet and the journal that
 """
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -72,14 +71,14 @@ def serve(
     runtime: Runtime,
     app: ClientApp,
     *,
-    stop: threading.Event,
+    alive: Callable[[], bool],
     idle: Callable[[], None] = lambda: None,
     pause: float = 0.2,
 ) -> None:
-    """Answer every message that reaches the SuperNode until told to stop; `idle` is called in between."""
+    """Answer every message that reaches the SuperNode while it is `alive`; `idle` is called in between."""
     taker = runtime.client(seconds=5.0)
     request = AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP])
-    while not stop.is_set():
+    while alive():
         try:
             taken = taker.AcquireTask(request)
             if taken.HasField("task") and taken.token:
@@ -88,7 +87,7 @@ def serve(
         except httpx.HTTPError as error:  # a SuperNode that starts, restarts or has lost its run
             log.debug("no task: %s", error)
         idle()
-        stop.wait(pause)
+        time.sleep(pause)
     taker.close()
 
 

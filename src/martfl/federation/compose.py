@@ -1,0 +1,127 @@
+"""Putting a role together from files: terms, wallet, chain, contract, task, data, journal."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from eth_account.signers.local import LocalAccount
+from eth_utils.address import is_address
+
+from martfl.chain import accounts
+from martfl.chain.network import Chain
+from martfl.chain.profiles import RpcProfile, load_profiles
+from martfl.chain.trading import Trading
+from martfl.errors import InputError
+from martfl.market.acquirer import contract_terms
+from martfl.market.errors import TermsError
+from martfl.market.journal import Journal
+from martfl.market.settling import Settler, make_settler
+from martfl.market.task import Task, load_entry
+from martfl.market.terms import Terms, load_terms
+
+MARKETS = "markets"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A market as one party sees it."""
+
+    terms: Terms
+    chain: Chain
+    trading: Trading
+    task: Task
+    settler: Settler
+    journal: Journal
+    account: LocalAccount
+
+
+def open_wallet(keystore: str, *, password_file: Path | None, password_env: str | None) -> LocalAccount:
+    """The account in a keystore file, or in the wallet of that name; the password never comes as an argument."""
+    path = Path(keystore)
+    if path.is_file():
+        wallet = accounts.find_wallet(folder=path.parent, name=path.name.removesuffix(".json"))
+    else:
+        wallet = accounts.find_wallet(folder=accounts.default_folder(), name=keystore)
+    return accounts.unlock(wallet, password=accounts.read_password(file=password_file, variable=password_env))
+
+
+def role_folder(terms: Terms, account: LocalAccount, *, role: str, folder: Path | None) -> Path:
+    """Where a party keeps its journal, transactions and Flower's files: as told, or in the user's home."""
+    if folder is not None:
+        return folder
+    where = terms.chain.contract.lower() or f"undeployed-{terms.hash.hex()[:16]}"
+    return accounts.default_folder().parent / MARKETS / where / f"{role}-{account.address.lower()}"
+
+
+@contextmanager
+def open_role_chain(terms: Terms, *, config: Path | None, folder: Path) -> Iterator[Chain]:
+    """The market's chain; what this party sends is remembered in its folder unless the profile says where."""
+    profiles = load_profiles(config)
+    profile = profiles.get(terms.chain.profile)
+    if not isinstance(profile, RpcProfile):
+        known = ", ".join(name for name, found in profiles.items() if isinstance(found, RpcProfile)) or "none"
+        raise InputError(
+            "parties on different machines need a chain that all can reach: [chain] profile must name one with an "
+            f"`rpc` in martfl.toml (there: {known}), got {terms.chain.profile!r}"
+        )
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with replace(profile, store=profile.store or folder / "transactions.sqlite").open() as chain:
+        chain.check()
+        yield chain
+
+
+@contextmanager
+def open_place(
+    market: Path, *, account: LocalAccount, role: str, config: Path | None = None, folder: Path | None = None
+) -> Iterator[Place]:
+    """Everything that a role needs but its data; closed at the end."""
+    terms = load_terms(market)
+    contract = terms.chain.contract
+    if not is_address(contract):
+        raise TermsError(f"{market} must name the market's contract ([chain] contract), got {contract!r}")
+    place = role_folder(terms, account, role=role, folder=folder)
+    with open_role_chain(terms, config=config, folder=place) as chain, Journal(place / "journal") as journal:
+        task = make_task(terms)
+        settler = make_settler(terms, parameters=task.initial().size)
+        trading = Trading(chain, contract, since=terms.chain.since)
+        yield Place(terms, chain, trading, task, settler, journal, account)
+
+
+def make_task(terms: Terms) -> Task:
+    """The task that the terms name."""
+    task: Task = load_entry(terms.task.entry)(**terms.task.options)
+    return task
+
+
+def deploy(market: Path, *, chain: Chain, account: LocalAccount) -> Trading:
+    """Put the market's contract on chain, once, and write its address into the file."""
+    terms = load_terms(market)
+    if terms.chain.contract:
+        raise InputError(f"{market} names a contract already: {terms.chain.contract}")
+    task = make_task(terms)
+    settler = make_settler(terms, parameters=task.initial().size)
+    posted = contract_terms(terms, settler, task.initial(), account.address)
+    trading = Trading.deploy(chain, terms=posted, account=account, key=f"deploy {terms.hash.hex()}")
+    found: dict[str, Any] = {"contract": trading.address, "since": trading.since}
+    market.write_text(set_values(market.read_text(encoding="utf-8"), "chain", found), encoding="utf-8")
+    return trading
+
+
+def set_values(text: str, section: str, values: dict[str, Any]) -> str:
+    """A TOML text with these values in a section, and everything else, comments too, as it was."""
+    lines = text.splitlines()
+    header = f"[{section}]"
+    starts = [i for i, line in enumerate(lines) if line.split("#")[0].strip() == header]
+    if not starts:
+        lines += ["", header]
+        starts = [len(lines) - 1]
+    end = next((i for i in range(starts[0] + 1, len(lines)) if lines[i].lstrip().startswith("[")), len(lines))
+    kept = [line for line in lines[starts[0] + 1 : end] if not re.match(rf"\s*({'|'.join(values)})\s*=", line)]
+    while kept and not kept[-1].strip():
+        kept.pop()
+    new = [f"{key} = {value}" if isinstance(value, int) else f'{key} = "{value}"' for key, value in values.items()]
+    rest = lines[end:]
+    return "\n".join([*lines[: starts[0] + 1], *kept, *new, *([""] if rest else []), *rest]) + "\n"

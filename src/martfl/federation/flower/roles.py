@@ -1,0 +1,180 @@
+"""The two roles as long-running programs over Flower's deployment engine."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from flwr.app import Context
+from flwr.serverapp import Grid
+
+from martfl.errors import MartflError
+from martfl.federation.compose import Place
+from martfl.federation.flower.apps import make_client_app, make_server_app
+from martfl.federation.flower.link import FlowerLink
+from martfl.federation.flower.narrate import describe
+from martfl.federation.flower.processes import Certificates, Child, start_superlink, start_supernode
+from martfl.federation.flower.runs import start_run
+from martfl.federation.flower.tasks import Runtime, run_server_app, serve
+from martfl.market.acquirer import Acquirer
+from martfl.market.errors import MarketError
+from martfl.market.link import ChainClock
+from martfl.market.provider import Provider
+
+log = logging.getLogger(__name__)
+Say = Callable[[str], None]
+LONGEST_PAUSE = 60.0  # seconds between attempts to connect
+
+
+@dataclass(frozen=True)
+class Listening:
+    """Where the acquirer's SuperLink listens, and with which certificates (None: without TLS)."""
+
+    host: str
+    port: int
+    certificates: Certificates | None
+
+
+@dataclass(frozen=True)
+class Connecting:
+    """Where a provider finds the SuperLink, and whom it trusts to vouch for it (None: the system's authorities)."""
+
+    superlink: str
+    authority: Path | None = None
+    insecure: bool = False
+
+
+@dataclass
+class Buying:
+    """`martfl acquirer run`: a SuperLink as a child, the ServerApp in this process."""
+
+    place: Place
+    root: Any
+    folder: Path
+    listening: Listening
+    epochs: int
+    providers: int = 1  # how many to wait for before an epoch is opened
+    seconds: float = 600.0  # how long to wait for answers
+    say: Say = field(default=lambda text: log.info("%s", text))
+
+    def run(self) -> None:
+        """Trade until the epochs are over; started again, it goes on where it was."""
+        where = self.listening
+        self.say(f"starting a SuperLink on {where.host}:{where.port}, which providers connect to")
+        child, runtime = start_superlink(
+            folder=self.folder / "superlink", host=where.host, port=where.port, certificates=where.certificates
+        )
+        try:
+            run_server_app(runtime, make_server_app(self._main), run_id=start_run(runtime))
+        finally:
+            child.stop()
+
+    def _main(self, grid: Grid, context: Context) -> None:
+        names: dict[str, str] = {}
+        link = FlowerLink(grid, self.place.trading.address, self.place.account, joined=self._greet(names))
+        acquirer = self._acquirer(link, names)
+        if self.place.trading.epoch_count() == acquirer.finished():  # an open epoch cannot wait
+            self._gather(link)
+        acquirer.run(self.epochs)
+
+    def _acquirer(self, link: FlowerLink, names: dict[str, str]) -> Acquirer:
+        place = self.place
+        return Acquirer(
+            terms=place.terms,
+            task=place.task,
+            root=self.root,
+            trading=place.trading,
+            settler=place.settler,
+            link=link,
+            clock=ChainClock(place.chain),
+            journal=place.journal,
+            account=place.account,
+            seconds=self.seconds,
+            names=names,
+            tell=lambda epoch, step, text: self.say(f"epoch {epoch}, {step}: {text}"),
+        )
+
+    def _gather(self, link: FlowerLink) -> None:
+        self.say(f"waiting for {self.providers} provider(s): an epoch is opened, and paid for, when they are here")
+        while len(link.members()) < self.providers:
+            time.sleep(1.0)
+
+    def _greet(self, names: dict[str, str]) -> Callable[[str, str], None]:
+        def joined(address: str, name: str) -> None:
+            names[address] = name
+            self.say(f"{name or 'a provider'} joined and proved to be wallet {address}")
+
+        return joined
+
+
+@dataclass
+class Selling:
+    """`martfl provider join`: a SuperNode as a child, the ClientApp in this process, an eye on the chain."""
+
+    provider: Provider
+    folder: Path
+    connecting: Connecting
+    epochs: int | None = None  # leave when so many have been claimed
+    every: float = 15.0  # seconds between looks at the chain
+    say: Say = field(default=lambda text: log.info("%s", text))
+    stop: threading.Event = field(default_factory=threading.Event)
+    _looked: float = field(default=0.0, repr=False)
+
+    def run(self) -> None:
+        """Sell until stopped; a SuperNode that ends is started again."""
+        pause = 1.0
+        while not self.stop.is_set():
+            self.say(f"starting a SuperNode, which connects to the acquirer at {self.connecting.superlink}")
+            child, runtime = self._start()
+            begun = time.monotonic()
+            try:
+                self._serve(child, runtime)
+            finally:
+                child.stop()
+            if self.stop.is_set():
+                return
+            pause = 1.0 if time.monotonic() - begun > LONGEST_PAUSE else min(2 * pause, LONGEST_PAUSE)
+            self.say(f"the SuperNode ended; {child.log} ends with:\n{child.tail()}\nagain in {pause:.0f} s")
+            self.stop.wait(pause)
+
+    def _start(self) -> tuple[Child, Runtime]:
+        to = self.connecting
+        return start_supernode(
+            folder=self.folder / "supernode", superlink=to.superlink, authority=to.authority, insecure=to.insecure
+        )
+
+    def _serve(self, child: Child, runtime: Runtime) -> None:
+        app = make_client_app(self._answer)
+        serve(runtime, app, alive=lambda: child.alive and not self.stop.is_set(), idle=self._look)
+
+    def _answer(self, request: bytes, context: Context) -> bytes:
+        reply = self.provider.handle(request)
+        self.say(describe(reply, market=self.provider.trading.address))
+        return reply
+
+    def _look(self) -> None:
+        """Between messages: expire what the acquirer let lapse, claim what is owed, leave when all is done."""
+        if time.monotonic() - self._looked < self.every:
+            return
+        self._looked = time.monotonic()
+        try:
+            for epoch, amount in self.provider.watch().items():
+                self.say(f"epoch {epoch}: claimed {amount} wei")
+        except MartflError as error:  # a node that is away for a while
+            log.warning("the chain could not be watched: %s", error)
+        if self.epochs is not None and self._claimed() >= self.epochs:
+            self.say(f"{self.epochs} epoch(s) claimed: leaving")
+            self.stop.set()
+
+    def _claimed(self) -> int:
+        return sum(step.name == "claim" for step in self.provider.journal.steps())
+
+
+def make_provider(place: Place, data: Any, *, name: str) -> Provider:
+    """The provider of a place; refuses where the chain's terms are not the file's."""
+    if place.trading.terms().acquirer == place.account.address:
+        raise MarketError("the market's acquirer cannot sell to itself: join with another wallet")
+    return Provider(place.terms, place.task, data, place.trading, place.settler, place.journal, place.account, name)

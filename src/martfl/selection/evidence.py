@@ -7,12 +7,13 @@ that the buyer can hold up to it:
 - *adds nothing*: its updates point where the model moved in the epoch before (free riders), nowhere at all (noise),
   or are copies of one another (all copies but one are dropped);
 - *does harm*: the current model plus the mean of a few of its updates, bought for a look, is worse on the root data
-  than the current model by more than two standard errors, judged only on the classes that the root data hold;
+  than the current model, and than the best group's, by more than two standard errors, judged only on the classes that
+  the root data hold;
 - *is not needed*: only where the root data hold all classes evenly, so that they can tell good from bad, the low
   category of the paper's clustering is dropped too.
 
-What is left is bought up to the budget, drawn anew each epoch, at equal weights. The next baseline is the mean over
-groups of their mean direction, so that a large group does not outvote a small one.
+What is left is bought up to the budget, drawn anew each epoch, at equal weights (less for groups of longer updates).
+The next baseline is the mean over groups of their mean direction, so that a large group does not outvote a small one.
 """
 
 import math
@@ -81,6 +82,7 @@ class _Case:
         self.roles = [Role.HIGH_QUALITY] * n
         self.flagged: dict[str, int] = {}
         self.looked: set[int] = set()
+        self.factors = np.ones(n)
 
     def decide(self) -> Selection:
         scores, follow = self._score()
@@ -151,23 +153,31 @@ class _Case:
         return replace(clustered, scores=np.where(np.isfinite(scores), scores, np.nan))
 
     def _drop_harm(self, clustered: Selection) -> None:
-        """Buy a look at every group; one whose updates make the model worse on the root data goes."""
+        """Buy a look at every group; one whose updates make the model worse on the root data goes.
+
+        One local model is often worse than the global one, honest or not, so that a group must also be worse than the
+        best group by as much: what all do is no evidence against anybody.
+        """
         groups = [members for members in self._groups(clustered) if members.size]
-        looks = {i: self._look(members) for i, members in enumerate(groups)}
+        means = {i: _mean(bought) for i, members in enumerate(groups) if (bought := self._look(members))}
+        if not means:
+            return
         before = self._judge(self.buyer.model)
-        losses: dict[int, float] = {}
-        for i, bought in looks.items():
-            if not bought:
-                continue
-            mean = sum(bought.values()) / len(bought)
-            after = self._judge(self.buyer.model + mean)
-            losses[i] = before[0] - after[0] - self.rule.deviations * max(before[1], after[1])
-        harmful = [i for i, loss in losses.items() if loss > 0]
-        if len(harmful) == len(groups):  # everybody looks harmful: keep the least so
-            harmful.remove(min(harmful, key=lambda i: losses[i]))
-        for i in harmful:
-            self.flagged.update({self.buyer.providers[j]: self.state["epoch"] for j in groups[i]})
-            self._drop(groups[i], Role.DROPPED, "updates of its group, bought for a look, made the model worse")
+        after = {i: self._judge(self.buyer.model + mean) for i, mean in means.items()}
+        best = max(after.values())
+        for i, (kappa, deviation) in after.items():
+            margin = self.rule.deviations * max(deviation, before[1])
+            if kappa < min(before[0], best[0]) - margin:
+                self.flagged.update({self.buyer.providers[j]: self.state["epoch"] for j in groups[i]})
+                self._drop(groups[i], Role.DROPPED, "updates of its group, bought for a look, made the model worse")
+        self._weigh_by_length(groups, means)
+
+    def _weigh_by_length(self, groups: list[NDArray[np.int64]], means: Mapping[int, Vector]) -> None:
+        """A group whose looks are longer than the best group's counts less: length is not quality."""
+        reference = _length(means[max(means)])  # groups rise with their score
+        for i, mean in means.items():
+            if (length := _length(mean)) > reference > 0:
+                self.factors[groups[i]] = reference / length
 
     def _drop_low(self, clustered: Selection) -> None:
         members = self.left()
@@ -220,7 +230,7 @@ class _Case:
                 self.reasons[i] = reason
 
     def _selection(self, clustered: Selection) -> Selection:
-        weights = np.array([role is Role.HIGH_QUALITY for role in self.roles], dtype=np.float64)
+        weights = np.array([role is Role.HIGH_QUALITY for role in self.roles]) * self.factors
         for i in np.flatnonzero(weights):
             self.reasons[i] = f"score {clustered.scores[i]:.3f}; nothing speaks against it"
         total = weights.sum()
@@ -243,6 +253,10 @@ def _balanced_mean(selection: Selection, delivered: Mapping[int, Vector]) -> Vec
             if length := _length(mean):
                 directions.append(mean / length)
     return sum(directions) / len(directions) if directions else None
+
+
+def _mean(vectors: Mapping[int, Vector]) -> Vector:
+    return sum(vectors.values()) / len(vectors)
 
 
 def _length(vector: Vector) -> float:

@@ -37,6 +37,7 @@ class RunConfig:
     root_share: float = 0.5  # of the classes, that dominate biased data
     dominance: float = 1.0  # share of the rows of biased data that come from the dominating classes
     root_rows: int | None = None
+    root_poisoned: float = 0.0  # share of the root rows whose labels are wrong
     model: str | None = None
     participants: int | None = None
     rounds: int = 100
@@ -69,7 +70,10 @@ class RunConfig:
 
     def identity(self) -> str:
         """A short hash of everything that can change a result."""
-        content = json.dumps({**dataclasses.asdict(self.filled()), "label": ""}, sort_keys=True)
+        settings = {**dataclasses.asdict(self.filled()), "label": ""}
+        if not self.root_poisoned:
+            del settings["root_poisoned"]  # clean root data are the plain case, and runs of it keep their identity
+        content = json.dumps(settings, sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
@@ -154,6 +158,8 @@ def _check_shares(config: RunConfig) -> None:
         raise InputError(f"malicious and biased together exceed the providers: {config.malicious} + {config.biased}")
     if config.malicious > 0 and config.attack == "none":
         raise InputError(f"malicious = {config.malicious} needs an attack, got none")
+    if not 0 <= config.root_poisoned <= 1:
+        raise InputError(f"root_poisoned must be in [0, 1], got {config.root_poisoned}")
     if not 0 < config.root_share < 1:
         raise InputError(f"root_share must be in (0, 1), got {config.root_share}")
     if not 0 < config.dominance <= 1:

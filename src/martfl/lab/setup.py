@@ -19,7 +19,7 @@ from martfl.lab.models import Model, make_model
 from martfl.lab.quantise import make_quantiser
 from martfl.lab.randomness import stream
 from martfl.lab.rules import Rule, make_rule
-from martfl.lab.splits import Split, make_split
+from martfl.lab.splits import Split, make_split, wrong_labels
 from martfl.lab.trainer import LocalTraining, Shards, Trainer, make_shards, make_trainer, prepare_device
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class Setup:
             updates=updates[self.attackers],
             providers=len(updates),
             generator=generator,
+            seed=self.config.seed,
         )
 
 
@@ -87,6 +88,8 @@ def make_setup(config: RunConfig, runtime: Runtime) -> Setup:
     dataset = load_dataset(config.dataset, folder=runtime.data)
     model = make_model(full.model or "", dataset)
     split = make_split(dataset, config, providers=providers)
+    attack = attack.aim(split.root_classes) if attack.aim is not None else attack
+    root = _root_rows(dataset, split, config)
     assert full.optimizer is not None and full.learning_rate is not None
     local = LocalTraining(
         full.optimizer, full.learning_rate, config.momentum, config.epochs, config.batch, config.precision
@@ -96,7 +99,7 @@ def make_setup(config: RunConfig, runtime: Runtime) -> Setup:
     shares = [attack.class_share if split.malicious[i] else 1.0 for i in who]
     clients = [i + 1 for i in who]
     if rule.server_driven:
-        parts.append(_rows(dataset, split.root))
+        parts.append(root)
         shares.append(1.0)
         clients.append(ACQUIRER)
     shards = make_shards(parts, device)
@@ -110,7 +113,7 @@ def make_setup(config: RunConfig, runtime: Runtime) -> Setup:
         memory_share=runtime.memory_share,
         workers=runtime.workers,
     )
-    root, test = _rows(dataset, split.root), make_rowset(dataset.test_x, dataset.test_y, device)
+    test = make_rowset(dataset.test_x, dataset.test_y, device)
     probe = attack.probe(dataset) if attack.probe is not None else None
     leak = config.rule_params.get("baseline_data") == "test"
     return Setup(
@@ -140,6 +143,15 @@ def make_setup(config: RunConfig, runtime: Runtime) -> Setup:
 
 def _rows(dataset: Dataset, rows: np.ndarray) -> Rows:
     return Rows(dataset.train_x[rows], dataset.train_y[rows])
+
+
+def _root_rows(dataset: Dataset, split: Split, config: RunConfig) -> Rows:
+    """The acquirer's rows, a share of them with wrong labels where the run says so."""
+    rows = _rows(dataset, split.root)
+    wrong = wrong_labels(
+        rows.y, share=config.root_poisoned, num_classes=dataset.num_classes, rng=stream(config.seed, "root labels")
+    )
+    return Rows(rows.x, wrong)
 
 
 def _validation(dataset: Dataset, split: Split, device: torch.device) -> Rowset:

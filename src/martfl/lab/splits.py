@@ -133,6 +133,14 @@ def make_split(dataset: Dataset, config: RunConfig, *, providers: int) -> Split:
     return Split(root, validation, parts, malicious, biased, root_classes)
 
 
+def wrong_labels(labels: np.ndarray, *, share: float, num_classes: int, rng: np.random.Generator) -> np.ndarray:
+    """Labels with a random `share` of them turned into another class, any of the others with equal chance."""
+    hit = rng.permutation(len(labels))[: round(share * len(labels))]
+    wrong = np.array(labels)
+    wrong[hit] = (wrong[hit] + rng.integers(1, num_classes, len(hit))) % num_classes
+    return wrong
+
+
 def _root_classes(number: int, config: RunConfig, rng: np.random.Generator) -> tuple[int, ...]:
     drawn = dominant_classes(number, config.root_share, rng)  # drawn always: the streams stay alike in both cases
     return drawn if config.root == "biased" else tuple(range(number))

@@ -7,10 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 from martfl.errors import InputError
+from martfl.lab.attacks.alie import alie
 from martfl.lab.attacks.backdoor import backdoor
 from martfl.lab.attacks.base import Attack, CraftView, Rows
+from martfl.lab.attacks.baseline_capture import baseline_capture
 from martfl.lab.attacks.free_rider import free_rider
 from martfl.lab.attacks.label_flipping import label_flipping
+from martfl.lab.attacks.min_max import min_max
+from martfl.lab.attacks.noisy_sybil import noisy_sybil
+from martfl.lab.attacks.poisonedfl import poisonedfl
 from martfl.lab.attacks.rescaling import rescaling
 from martfl.lab.attacks.sign_randomizing import sign_randomizing
 from martfl.lab.attacks.sybil import sybil
@@ -25,6 +30,11 @@ ATTACKS: dict[str, Callable[..., Attack]] = {
     "backdoor": backdoor,
     "sybil": sybil,
     "rescaling": rescaling,
+    "min-max": min_max,
+    "alie": alie,
+    "poisonedfl": poisonedfl,
+    "baseline-capture": baseline_capture,
+    "noisy-sybil": noisy_sybil,
 }
 
 

@@ -30,11 +30,12 @@ class CraftView:
     updates: Tensor  # [k, m] what the k attackers trained
     providers: int  # n, attackers included
     generator: torch.Generator  # on the device of the updates, derived from (seed, round)
+    seed: int = 0  # of the run: what attackers agree on once derives from it
 
 
 Poison = Callable[[Dataset, Rows, np.random.Generator], Rows]
 Craft = Callable[[CraftView], Tensor]
-Probe = Callable[[Dataset], Rows]
+Probe = Callable[[Dataset], Rows | None]
 
 
 @dataclass(frozen=True)
@@ -48,3 +49,4 @@ class Attack:
     probe: Probe | None = None  # test rows with the labels the attacker wants: ASR is the share predicted so
     class_share: float = 1.0  # α of the loss α·class + (1 − α)·distance that attackers train with
     trains: bool = True  # whether attackers need to train at all
+    aim: Callable[[tuple[int, ...]], Attack] | None = None  # the attack of those who know the root data's classes

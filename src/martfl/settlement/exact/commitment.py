@@ -163,8 +163,15 @@ def check_scalar(value: int) -> int:
 
 
 def _commit_point(values: Integers, blinding: int, key: CommitmentKey, threads: int | None) -> G1Point:
+    points, scalars = _terms(values, key)
+    points.append(blinding_generator())
+    scalars.append(scalar(blinding))
+    return multiexp(points, scalars, threads=threads)
+
+
+def _terms(values: Integers, key: CommitmentKey) -> tuple[list[G1Point], list[Scalar]]:
+    """±G_j and the magnitude of scalar_j, for every j."""
     packed, negative = pack_magnitudes(values, key.layout)
     scalars = [Scalar.from_le_bytes(packed[at : at + 32]) for at in range(0, len(packed), 32)]
     generators = key.generators.take(len(scalars))
-    points = [-g if flip else g for g, flip in zip(generators, negative.tolist(), strict=True)]
-    return multiexp([*points, blinding_generator()], [*scalars, scalar(blinding)], threads=threads)
+    return [-g if flip else g for g, flip in zip(generators, negative.tolist(), strict=True)], scalars

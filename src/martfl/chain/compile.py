@@ -12,7 +12,7 @@ from typing import Any
 from martfl.chain.network import ChainError
 
 SOURCES = Path(__file__).parent / "contracts"
-MAX_CODE_BYTES = 24_576  # EIP-170
+MAX_CODE_BYTES = 24_576  # EIP-170; what is compiled here is followed by the immutables, less than a kilobyte
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,7 @@ class RootPublished(Event):
 
     content: bytes
     root: bytes
+    nonce: bytes
     seed: bytes
 
 
@@ -79,16 +80,20 @@ class Objected(Event):
 @dataclass(frozen=True, kw_only=True)
 class RandomnessSubmitted(Event):
     randomness: bytes
-    output: bytes  # (256,) y
-    proof: bytes  # (256,) π
+    output: tuple[int, ...]  # (8,) words of y
+    proof: tuple[int, ...]  # (8,) words of π
     counter: int
-    verified: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class InputsCommitted(Event):
+    providers: tuple[str, ...]  # in the order of the circuit's slots
     inputs: tuple[int, ...]
-    providers: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpochProved(Event):
+    pass
 
 
 @dataclass(frozen=True, kw_only=True)

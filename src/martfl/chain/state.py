@@ -23,11 +23,12 @@ class Phase(IntEnum):
     PUBLISHED = 3
     RANDOMISED = 4
     INPUTS = 5
-    SETTLED = 6
-    FAILED = 7
-    EMPTY = 8
-    DROPPED = 9
-    ABANDONED = 10
+    PROVED = 6
+    SETTLED = 7
+    FAILED = 8
+    EMPTY = 9
+    DROPPED = 10
+    ABANDONED = 11
 
     @property
     def final(self) -> bool:
@@ -62,6 +63,7 @@ class Sampling:
     root: bytes  # (32,) Merkle root of the initial model
     content: bytes  # (32,)
     optimistic: bool = False  # the VDF is checked only when somebody challenges it
+    proofs: str = NO_TOKEN  # contract of `proofs.vy`; zero: deployed along
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -70,12 +70,8 @@ class Trading:
     @classmethod
     def deploy(cls, chain: Chain, *, terms: Terms, account: LocalAccount, key: str | None = None) -> "Trading":
         """Compile where needed, deploy, and return the client; `deployment` holds the receipt."""
-        code = compiled(terms.scheme)
-        factory = chain.web3.eth.contract(abi=list(code.abi), bytecode=code.bytecode)
-        receipt = chain.send(factory.constructor(terms.shared(), _start(terms)), account=account, key=key)
-        if receipt.contract is None:
-            raise ChainError(f"the chain named no contract for {receipt.transaction}")
-        trading = cls(chain, receipt.contract, scheme=terms.scheme, since=receipt.block)
+        receipt = put(chain, terms.scheme, (terms.shared(), _start(terms)), account=account, key=key)
+        trading = cls(chain, str(receipt.contract), scheme=terms.scheme, since=receipt.block)
         trading.deployment = receipt
         return trading
 
@@ -96,7 +92,7 @@ class Trading:
     ) -> Done:
         """Buy `providers` at the flat fee; the call brings the fees."""
         fee = self.terms().advance_fee * len(providers)
-        return self._send(self._f.buy_advance(epoch, _addresses(providers)), account, self._coins(fee), key)
+        return self._send(self._f.buy_advance(epoch, addresses(providers)), account, self._coins(fee), key)
 
     def prepare(
         self,
@@ -108,11 +104,11 @@ class Trading:
         key: str | None = None,
     ) -> Done:
         """Fix who is bought at which weight."""
-        return self._send(self._f.prepare(epoch, _addresses(providers), list(weights)), account, 0, key)
+        return self._send(self._f.prepare(epoch, addresses(providers), list(weights)), account, 0, key)
 
     def drop(self, epoch: int, *, providers: Sequence[str], account: LocalAccount, key: str | None = None) -> Done:
         """Take bought providers out."""
-        return self._send(self._f.drop(epoch, _addresses(providers)), account, 0, key)
+        return self._send(self._f.drop(epoch, addresses(providers)), account, 0, key)
 
     def publish_model(
         self,
@@ -129,7 +125,7 @@ class Trading:
         base = base or self.model(self.read_epoch(epoch).base)
         bought = sorted(self.bought(epoch) if bought is None else bought, key=lambda b: int(b.provider, 16))
         pairs = base.point + (1).to_bytes(32, "big") + b"".join(b.pair() for b in bought)
-        named = _addresses([b.provider for b in bought])
+        named = addresses([b.provider for b in bought])
         call = self._f.publish_model(epoch, content, blinding, base.content, base.blinding, named, pairs)
         return self._send(call, account, 0, key)
 
@@ -183,6 +179,14 @@ class Trading:
         raw = self._f.read_provider(epoch, to_checksum_address(provider)).call()
         return ProviderState(**_fields(raw, ProviderState))
 
+    def has_our_code(self) -> bool:
+        """Whether the code at the address is what these sources compile to; the terms follow it as immutables."""
+        return self.code_at(self.address).startswith(compiled(self.scheme).runtime)
+
+    def code_at(self, address: str) -> bytes:
+        """The code that the chain holds at `address`."""
+        return bytes(self.chain.web3.eth.get_code(to_checksum_address(address)))
+
     def refundable(self, epoch: int) -> int:
         """What the acquirer may claim now."""
         return int(self._f.refundable(epoch).call())
@@ -232,6 +236,18 @@ class Trading:
         return Done(receipt, ev.decode(self.contract, receipt.logs))
 
 
+def put(
+    chain: Chain, name: str, arguments: tuple[Any, ...], *, account: LocalAccount, key: str | None = None
+) -> Receipt:
+    """Deploy the contract of `<name>.vy`; the receipt names its address."""
+    code = compiled(name)
+    factory = chain.web3.eth.contract(abi=list(code.abi), bytecode=code.bytecode)
+    receipt = chain.send(factory.constructor(*arguments), account=account, key=key)
+    if receipt.contract is None:
+        raise ChainError(f"the chain named no contract for {receipt.transaction}")
+    return receipt
+
+
 def _scheme_at(chain: Chain, address: ChecksumAddress) -> str:
     # Both contracts answer SCHEME(), so one ABI can ask an address what it is.
     probe = chain.web3.eth.contract(address=address, abi=list(compiled("exact").abi))
@@ -257,5 +273,6 @@ def _fields(values: Sequence[Any], kind: type, *, skip: int = 0) -> dict[str, An
     return dict(zip(_names(kind)[skip:], values, strict=True))
 
 
-def _addresses(providers: Sequence[str]) -> list[ChecksumAddress]:
+def addresses(providers: Sequence[str]) -> list[ChecksumAddress]:
+    """Addresses with their checksums, as web3 wants them."""
     return [to_checksum_address(provider) for provider in providers]

@@ -47,6 +47,7 @@ def refused(reason: str):
 class Market:
     """One acquirer, some providers and a stranger, with exact settlement; provider i commits to (i + 2) · G."""
 
+    client = Trading
     refused = staticmethod(refused)
     point = staticmethod(point)
     word = staticmethod(word)
@@ -70,7 +71,7 @@ class Market:
             "settlement": self.initial,
         }
         self.terms = Terms(**(values | changes))
-        self.trading = Trading.deploy(chain, terms=self.terms, account=self.acquirer)
+        self.trading = self.client.deploy(chain, terms=self.terms, account=self.acquirer)
         self.epoch = 0
 
     def open(self, amount: int = DEPOSIT) -> int:
@@ -191,6 +192,12 @@ def start_anvil_once(start_anvil):
 def make_market(chain):
     """A market with terms of the test's own."""
     return functools.partial(Market, chain)
+
+
+@pytest.fixture(scope="session")
+def market_type():
+    """For markets that settle otherwise."""
+    return Market
 
 
 @pytest.fixture

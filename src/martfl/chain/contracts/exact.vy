@@ -60,7 +60,7 @@ event Objected:
 @deploy
 def __init__(terms: market.Terms, initial: Model):
     curve.check(initial.point)
-    market.__init__(terms, True, self._announce(0, initial))
+    market.__init__(terms, ledger.PUBLISHED, market.MAX, self._announce(0, initial))
 
 
 @external

@@ -11,11 +11,12 @@ PREPARED: constant(uint256) = 2    # weights are fixed; providers deliver; the a
 PUBLISHED: constant(uint256) = 3   # exact: objections until the deadline; sampled: waiting for the randomness
 RANDOMISED: constant(uint256) = 4  # sampled: samples are drawn, waiting for the public inputs
 INPUTS: constant(uint256) = 5      # sampled: waiting for the proof
-SETTLED: constant(uint256) = 6     # honest: the reward goes by weight, the penalty back to the acquirer
-FAILED: constant(uint256) = 7      # late, false or objected: reward and penalty go by weight
-EMPTY: constant(uint256) = 8       # nobody was bought: everything returns to the acquirer
-DROPPED: constant(uint256) = 9     # everybody bought was dropped: the reward goes to the other committed providers
-ABANDONED: constant(uint256) = 10  # never prepared: the penalty goes to the committed providers in equal parts
+PROVED: constant(uint256) = 6      # sampled: objections until the deadline
+SETTLED: constant(uint256) = 7     # honest: the reward goes by weight, the penalty back to the acquirer
+FAILED: constant(uint256) = 8      # late, false or objected: reward and penalty go by weight
+EMPTY: constant(uint256) = 9       # nobody was bought: everything returns to the acquirer
+DROPPED: constant(uint256) = 10    # everybody bought was dropped: the reward goes to the other committed providers
+ABANDONED: constant(uint256) = 11  # never prepared: the penalty goes to the committed providers in equal parts
 
 # --- a provider's record: 29 bytes of the commitment's hash, then flags and weight --------------------------------
 WEIGHT: constant(uint256) = 2 ** 17 - 1

@@ -106,7 +106,8 @@ FEE: immutable(uint256)
 RATIO: immutable(uint256)
 MINIMUM: immutable(uint256)
 TERMS_HASH: immutable(bytes32)
-LAPSES: immutable(bool)     # a published epoch is settled when its deadline passes without a majority of objections
+LAPSES: immutable(uint256)  # the phase in which silence is consent: it is settled when its deadline passes
+SLOTS: immutable(uint256)   # providers that an aggregation can take
 
 epoch_count: public(uint256)
 base: bytes32                                                 # digest of the model that the latest epoch starts from
@@ -116,7 +117,7 @@ records: HashMap[uint256, HashMap[address, uint256]]          # epoch -> provide
 
 
 @deploy
-def __init__(terms: Terms, lapses: bool, initial: bytes32):
+def __init__(terms: Terms, lapses: uint256, slots: uint256, initial: bytes32):
     assert terms.acquirer != empty(address), "trading: acquirer is empty"
     for window: uint256 in [terms.commit_window, terms.prepare_window, terms.publish_window, terms.settle_window]:
         assert window > 0 and window <= LONGEST, "trading: window must be 1 to 2^32 seconds"
@@ -134,6 +135,7 @@ def __init__(terms: Terms, lapses: bool, initial: bytes32):
     MINIMUM = terms.minimum_deposit
     TERMS_HASH = terms.terms_hash
     LAPSES = lapses
+    SLOTS = slots
     self.base = initial
     self.next = initial
 
@@ -190,7 +192,8 @@ def _open(nonce: bytes32, amount: uint256) -> uint256:
 # --- 2. commit: every provider binds itself to one update before anybody has judged it -----------------------------
 
 @internal
-def _commit(epoch: uint256, commitment: Bytes[128], nonce: bytes32):
+def _commit(epoch: uint256, commitment: Bytes[128], nonce: bytes32) -> uint256:
+    # Returns how many have committed.
     assert msg.sender != ACQUIRER, "trading: the acquirer cannot sell"
     e: ledger.Epoch = self._at(epoch, ledger.OPEN)
     assert block.timestamp <= e.deadline, "trading: commitments are closed"
@@ -201,6 +204,7 @@ def _commit(epoch: uint256, commitment: Bytes[128], nonce: bytes32):
     e.providers += 1
     self.epochs[epoch] = ledger.pack(e)
     log ModelCommitted(epoch=epoch, provider=msg.sender, commitment=commitment, nonce=nonce)
+    return e.providers
 
 
 # --- 3. buy: in advance at the flat fee, then by weight -------------------------------------------------------------
@@ -234,6 +238,7 @@ def prepare(epoch: uint256, providers: DynArray[address, MAX], weights: DynArray
     self._only_acquirer()
     e: ledger.Epoch = self._buying(epoch)
     assert len(providers) == len(weights), "trading: one weight for each provider"
+    assert len(providers) <= SLOTS, "trading: more providers than slots"
     total: uint256 = 0
     for i: uint256 in range(len(providers), bound=MAX):
         record: uint256 = self._seller(epoch, providers[i])
@@ -398,9 +403,8 @@ def _only_acquirer():
 @internal
 @view
 def _load(epoch: uint256) -> ledger.Epoch:
-    # Where silence is consent, a published epoch reads as settled once its deadline has passed.
     e: ledger.Epoch = ledger.unpack(self.epochs[epoch])
-    if LAPSES and e.phase == ledger.PUBLISHED and block.timestamp > e.deadline:
+    if e.phase == LAPSES and block.timestamp > e.deadline:
         e.phase = ledger.SETTLED
     return e
 

@@ -1,0 +1,157 @@
+"""Where money, gas, bytes and time went, what was checked, and the transactions behind it all."""
+
+from collections.abc import Iterable, Mapping
+
+from martfl.dashboard.charts import bars, stack
+from martfl.dashboard.markup import Html, h, section
+from martfl.dashboard.story import Epoch, Story
+from martfl.dashboard.words import EXPLORERS, label, money, plural, seconds, short, size
+
+MESSAGES = {
+    "train": "model to train on",
+    "score": "encrypted scoring",
+    "deliver": "bought updates",
+    "published": "new model handed out",
+    "closed": "asking to claim",
+}
+STEPS = {
+    "open": "opening the epoch",
+    "invite": "providers train and commit",
+    "own update": "acquirer trains on root data",
+    "scores": "encrypted scoring",
+    "advance": "buying for a look",
+    "select": "selection",
+    "prepare": "fixing weights on chain",
+    "drop": "dropping offenders",
+    "collect": "collecting deliveries",
+    "aggregate": "aggregation",
+    "publish": "publishing on chain",
+    "hand out": "handing out, providers check",
+    "settle": "proving",
+    "claim": "acquirer claims",
+    "closed": "providers claim",
+    "learn": "choosing the next baseline",
+}
+
+
+def money_flow(story: Story) -> Html:
+    """Deposits and fees in; shares, refunds and what is left out."""
+    epochs = story.epochs
+    reward, fees = sum(e.reward for e in epochs), sum(e.fees for e in epochs)
+    penalty = sum(e.deposit for e in epochs) - reward
+    paid, refunded = sum(e.paid for e in epochs), sum(e.refunded for e in epochs)
+    held = sum(e.held for e in epochs)
+    came = [("reward", reward, "s0"), ("penalty deposit", penalty, "s3"), ("flat fees", fees, "s1")]
+    went = [("claimed by providers", paid, "s2"), ("back to the acquirer", refunded, "s4"), ("still held", held, "s7")]
+    note = (
+        "The acquirer deposits the reward and, on top, a penalty that it loses if it cheats or is late. The contract "
+        "splits the reward by the committed weights; what goes in comes out to the last unit."
+    )
+    into = stack([(n, v, money(story, v), k) for n, v, k in came], title="Came in")
+    out = stack([(n, v, money(story, v), k) for n, v, k in went], title="Went out")
+    lost = [e for e in epochs if e.over and e.outcome in ("FAILED", "ABANDONED")]
+    penalties = (
+        [h("p", f"In {plural(len(lost), 'epoch')} the acquirer lost its penalty to the providers.")] if lost else []
+    )
+    table = h("details", h("summary", "By epoch"), _money_table(story))
+    return section("money", "Where the money went", h("p", note), into, out, *penalties, table)
+
+
+def _money_table(story: Story) -> Html:
+    names = ("epoch", "reward", "penalty deposit", "flat fees", "to providers", "back", "still held")
+    head = h("tr", [h("th", name, scope="col") for name in names])
+
+    def row(e: Epoch) -> Html:
+        values = zip(names[1:], (e.reward, e.deposit - e.reward, e.fees, e.paid, e.refunded, e.held), strict=True)
+        cells = [h("td", money(story, value), class_="number", data_label=name) for name, value in values]
+        return h("tr", h("th", f"epoch {e.number}", scope="row"), cells)
+
+    return h("table", h("thead", head), h("tbody", [row(e) for e in story.epochs]), class_="cards")
+
+
+def costs(story: Story) -> Html:
+    """Gas by function, bytes by message, seconds by step, summed over epochs."""
+    gas = _sum(epoch.gas() for epoch in story.epochs)
+    sent, received = _sum(e.sent for e in story.epochs), _sum(e.received for e in story.epochs)
+    spent = _sum(epoch.seconds for epoch in story.epochs)
+    whose = "of all parties" if story.whole_ledger else "of the acquirer alone (the journal does not know the others')"
+    gas_rows = [(n.replace("_", " "), v, f"{v:,.0f}") for n, v in _largest(gas)]
+    traffic = {kind: sent[kind] + received.get(kind, 0) for kind in sent}
+    byte_rows = [(MESSAGES.get(k, k), v, size(v)) for k, v in _largest(traffic)]
+    time_rows = [(STEPS[k], v, seconds(v)) for k, v in _largest(spent) if k in STEPS and v >= 0.0005]
+    note = f"All epochs together. Gas is what the chain charges for, {whose}; bytes are those that the acquirer sent "
+    note += "and received; seconds are working time, without waiting for deadlines."
+    tables = [
+        bars(gas_rows, title="Gas by contract function", kind="s0"),
+        bars(byte_rows, title="Bytes by message", kind="s1"),
+        bars(time_rows, title="Seconds by step", kind="s2"),
+    ]
+    return section("costs", "What it cost", h("p", note), h("div", [h("div", t) for t in tables], class_="columns"))
+
+
+def checks(story: Story) -> Html:
+    """Who checked what, over all epochs."""
+    total: dict[tuple[str, str], tuple[int, int]] = {}
+    for check in (check for epoch in story.epochs for check in epoch.checks):
+        passed, of = total.get((check.who, check.what), (0, 0))
+        total[check.who, check.what] = passed + check.passed, of + check.of
+    head = h("tr", [h("th", name, scope="col") for name in ("who", "checked that", "passed")])
+    rows = [
+        h(
+            "tr",
+            h("th", who, scope="row"),
+            h("td", what),
+            h(
+                "td",
+                h("span", f"{passed:,} of {of:,}", class_="badge good" if passed == of else "badge bad"),
+                class_="number",
+            ),
+        )
+        for (who, what), (passed, of) in total.items()
+    ]
+    note = "Nobody is asked to trust anybody. “Did not pass” includes who did not answer."
+    return section(
+        "checks", "What was checked, and by whom", h("p", note), h("table", h("thead", head), h("tbody", rows))
+    )
+
+
+def transactions(story: Story) -> Html:
+    """Every known transaction with its hash."""
+    found = [one for epoch in story.epochs for one in epoch.transactions]
+    head = h("tr", [h("th", name, scope="col") for name in ("epoch", "function", "sent by", "gas", "transaction")])
+    rows = [
+        h(
+            "tr",
+            h("td", one.epoch, data_label="epoch"),
+            h("td", one.function.replace("_", " ")),
+            h("td", h("bdi", label(story, one.party)), data_label="by"),
+            h("td", f"{one.gas:,}", class_="number", data_label="gas"),
+            h("td", _hash(story, one.hash)),
+            id=f"tx-{one.hash}",
+        )
+        for one in found
+    ]
+    whose = "All parties'" if story.whole_ledger else "The acquirer's own"
+    note = h("p", f"{whose} transactions. Anybody with access to the chain can look them up by hash.")
+    table = h("table", h("thead", head), h("tbody", rows), class_="cards")
+    title = h("summary", plural(len(found), "transaction"))
+    return section("transactions", "Transactions", note, h("details", title, table))
+
+
+def _hash(story: Story, key: str) -> Html:
+    explorer = EXPLORERS.get(story.chain_id)
+    if explorer is None:
+        return h("code", key, class_="long")
+    return h("a", h("code", short(key)), href=explorer + key, rel="noopener noreferrer", title=key)
+
+
+def _sum(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for part in parts:
+        for key, value in part.items():
+            total[key] = total.get(key, 0) + value
+    return total
+
+
+def _largest(values: Mapping[str, float]) -> list[tuple[str, float]]:
+    return sorted(((key, value) for key, value in values.items() if value), key=lambda pair: -pair[1])

@@ -1,0 +1,101 @@
+"""Providers: who was paid what over all epochs, and for each of them what happened to its updates and why."""
+
+from martfl.dashboard.charts import SHAPES, bars, role_class
+from martfl.dashboard.markup import Html, h, section
+from martfl.dashboard.story import Story, Turn
+from martfl.dashboard.words import (
+    ROLE_WORDS,
+    anchor,
+    label,
+    money,
+    party_link,
+    percent,
+    plural,
+    really,
+    role_of,
+    short,
+    turn_sentence,
+    verdict,
+)
+
+MOST_MARKS = 20  # epochs shown as marks beside a name
+
+
+def role_mark(role: str, words: str = "") -> Html:
+    """The shape that stands for a role."""
+    shape = h("path", d=SHAPES[role], class_=role_class(role))
+    return h("svg", h("title", words or role), shape, viewBox="-8 -8 16 16", class_="swatch", role="img")
+
+
+def role_badge(role: str) -> Html:
+    """Shape and word."""
+    return h("span", role_mark(role), role, class_="role", title=ROLE_WORDS[role]) if role in SHAPES else h("span", "–")
+
+
+def overview(story: Story) -> Html:
+    """One line per provider, the best paid first."""
+    order = sorted(story.parties, key=lambda address: -story.paid_to(address))
+    demo = any(party.behaviour for party in story.parties.values())
+    note = "Every payment follows from the weights by the contract's own arithmetic, plus a flat fee for updates that "
+    note += "were bought for a look. "
+    note += "“Really” is what this demo told the provider to do; no real acquirer knows it." if demo else ""
+    most = max((story.paid_to(address) for address in order), default=0) or 1
+    columns = ("provider", *(("really",) if demo else ()), "decisions, oldest first", "paid", "")
+    head = h("tr", [h("th", name, scope="col") for name in columns])
+    rows = [_row(story, address, demo=demo, share=story.paid_to(address) / most) for address in order]
+    legend = h("ul", [h("li", role_mark(role), f"{role}: {words}") for role, words in _used(story)], class_="legend")
+    table = h("table", h("thead", head), h("tbody", rows), class_="cards people")
+    return section("providers", "Who was paid what", h("p", note), legend, table)
+
+
+def _row(story: Story, address: str, *, demo: bool, share: float) -> Html:
+    party, turns = story.parties[address], story.turns_of(address)
+    marks = [role_mark(role_of(t), f"epoch {n}: {role_of(t)}") for n, t in turns.items() if role_of(t) in SHAPES]
+    rest = h("small", f"{len(marks) - MOST_MARKS} more, then ") if len(marks) > MOST_MARKS else None
+    bar = h("rect", x=0, y=0, width=max(100 * share, 0.5 if share else 0.0), height=10, class_="s2")
+    return h(
+        "tr",
+        h("th", party_link(story, address), h("small", short(address)), scope="row"),
+        h("td", really(party), data_label="really") if demo else None,
+        h("td", rest, marks[-MOST_MARKS:], class_="marks"),
+        h("td", money(story, story.paid_to(address)), class_="number", data_label="paid"),
+        h("td", h("svg", bar, viewBox="0 0 100 10", preserveAspectRatio="none", class_="bar", aria_hidden="true")),
+    )
+
+
+def _used(story: Story) -> list[tuple[str, str]]:
+    found = {role_of(turn) for epoch in story.epochs for turn in epoch.turns}
+    return [(role, words) for role, words in ROLE_WORDS.items() if role in found]
+
+
+def views(story: Story) -> Html:
+    """What happened to my update, and why this weight: a part for each provider."""
+    note = h("p", "Find your name: what happened to your updates, why you got this weight, and what you were paid.")
+    parts = [_view(story, address) for address in sorted(story.parties, key=lambda a: label(story, a).lower())]
+    return section("views", "For each provider", note, *parts)
+
+
+def _view(story: Story, address: str) -> Html:
+    turns, total = story.turns_of(address), story.paid_to(address)
+    title = h(
+        "summary",
+        h("bdi", label(story, address)),
+        h("small", short(address)),
+        h("span", money(story, total), class_="sum"),
+    )
+    epochs = {epoch.number: epoch for epoch in story.epochs}
+    sentences = [
+        h("li", h("strong", f"Epoch {n} ({verdict(epochs[n])}). "), h("bdi", turn_sentence(story, epochs[n], turn)))
+        for n, turn in turns.items()
+    ]
+    weights = [(f"epoch {n}", turn.weight, _weight_words(story, turn)) for n, turn in list(turns.items())[-MOST_MARKS:]]
+    chart = bars(weights, title="Weight in the new model, and payment", kind="s0") if weights else None
+    checked = sum(turn.checked for turn in turns.values())
+    words = f"You checked the published model against the chain in {plural(checked, 'epoch')}." if checked else ""
+    where = h("p", "Your address: ", h("code", address, class_="long"))
+    return h("details", title, where, h("ul", sentences, class_="plain"), chart, h("p", words), id=anchor(address))
+
+
+def _weight_words(story: Story, turn: Turn) -> str:
+    paid = "" if turn.paid is None else f" · {money(story, turn.paid)}"
+    return f"{percent(turn.weight)}{paid}"

@@ -31,7 +31,7 @@ class LabTiming:
     parameters: int
     precision: str
     round_s: float  # median of whole rounds: training, aggregation, evaluation
-    train_s: float  # median of training alone
+    train_s: float  # training alone, best of its repeats
     plain_s: float  # training by the plain loop, best of its repeats
     speedup: float  # plain_s / train_s
     repeats_exactly: bool  # two runs from one seed gave the same bits
@@ -65,7 +65,7 @@ def bench_dataset(dataset: str, *, runtime: Runtime, rounds: int, repeats: int, 
     setup, again = make_setup(config, runtime), make_setup(config, runtime)
     start = setup.model.start(np.random.default_rng(0)).to(setup.device)
     first = setup.trainer.train(start, _batches(setup))  # captures graphs, warms caches
-    train = float(np.median([_seconds(lambda: setup.trainer.train(start, _batches(setup)), device) for _ in range(5)]))
+    train = min(_seconds(lambda: setup.trainer.train(start, _batches(setup)), device) for _ in range(repeats))
     same = bool(torch.equal(first, again.trainer.train(start, _batches(again))))
     peak = torch.cuda.max_memory_allocated() / 2**20 if device.type == "cuda" else peak_mb()
     plain = PlainTrainer(setup.model, load_dataset(dataset, folder=runtime.data), setup.shards, setup.local)
@@ -91,7 +91,7 @@ def bench_lab(
     device: str = "cpu",
     data: Path | None = None,
     rounds: int = 5,
-    repeats: int = 2,
+    repeats: int = 3,
     precision: str = "fp32",
     trainer: str = "auto",
 ) -> list[LabTiming]:

@@ -79,7 +79,7 @@ def lab(
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     data: Annotated[Path | None, typer.Option(envvar="MARTFL_DATA", help="Folder of the datasets.")] = None,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of which the median time is taken.")] = 5,
-    repeats: Annotated[int, typer.Option(min=1, help="Runs of the plain loop; the best counts.")] = 2,
+    repeats: Annotated[int, typer.Option(min=1, help="Trainings by each; the best counts.")] = 3,
     precision: Annotated[str, typer.Option(help="fp32, tf32 or bf16.")] = "fp32",
     json: JsonFlag = False,
 ) -> None:

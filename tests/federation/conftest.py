@@ -83,3 +83,21 @@ def market(tmp_path):
     yield make
     for thing in opened:
         thing.close()
+
+
+@pytest.fixture
+def site(tmp_path):
+    """`site(providers=3)`: anvil, wallets, certificates and terms in a folder, ready for processes."""
+    import processes
+
+    if not processes.ANVIL.exists():
+        pytest.skip("anvil is not installed (npm install)")
+    opened = []
+
+    def make(*, providers=3, commit=25):
+        opened.append(processes.Site(tmp_path, providers=providers, commit=commit))
+        return opened[-1]
+
+    yield make
+    for place in opened:
+        place.close()

@@ -3,11 +3,12 @@
 import logging
 import os
 import secrets
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -110,10 +111,19 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def watch_parent(end: Callable[[int], None]) -> None:
-    """In a child: end with the parent that the environment names."""
-    if parent := os.environ.get(PARENT):
-        end(int(parent))
+def watch_parent() -> None:
+    """In a child: end with the parent that the environment names, first politely."""
+    parent = os.environ.get(PARENT)
+    if parent is not None:
+        threading.Thread(target=_end_after, args=(int(parent),), name="watch parent", daemon=True).start()
+
+
+def _end_after(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(10.0)
+    os._exit(1)
 
 
 def _secret(folder: Path) -> tuple[bytes, Path]:

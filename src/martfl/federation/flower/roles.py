@@ -27,6 +27,7 @@ from martfl.market.provider import Provider
 log = logging.getLogger(__name__)
 Say = Callable[[str], None]
 LONGEST_PAUSE = 60.0  # seconds between attempts to connect
+GRACE = 10.0  # seconds that a SuperNode is given to pass the last answer on
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,7 @@ class Selling:
     say: Say = field(default=lambda text: log.info("%s", text))
     stop: threading.Event = field(default_factory=threading.Event)
     _looked: float = field(default=0.0, repr=False)
+    _answered: float = field(default=0.0, repr=False)
 
     def run(self) -> None:
         """Sell until stopped; a SuperNode that ends is started again."""
@@ -153,10 +155,12 @@ class Selling:
     def _answer(self, request: bytes, context: Context) -> bytes:
         reply = self.provider.handle(request)
         self.say(describe(reply, market=self.provider.trading.address))
+        self._answered = time.monotonic()
         return reply
 
     def _look(self) -> None:
         """Between messages: expire what the acquirer let lapse, claim what is owed, leave when all is done."""
+        self._leave_when_done()
         if time.monotonic() - self._looked < self.every:
             return
         self._looked = time.monotonic()
@@ -165,12 +169,14 @@ class Selling:
                 self.say(f"epoch {epoch}: claimed {amount} wei")
         except MartflError as error:  # a node that is away for a while
             log.warning("the chain could not be watched: %s", error)
-        if self.epochs is not None and self._claimed() >= self.epochs:
-            self.say(f"{self.epochs} epoch(s) claimed: leaving")
-            self.stop.set()
 
-    def _claimed(self) -> int:
-        return sum(step.name == "claim" for step in self.provider.journal.steps())
+    def _leave_when_done(self) -> None:
+        if self.epochs is None or time.monotonic() - self._answered < GRACE:
+            return
+        claimed = sum(step.name == "claim" for step in self.provider.journal.steps())
+        if claimed >= self.epochs:
+            self.say(f"{claimed} epoch(s) claimed: leaving")
+            self.stop.set()
 
 
 def make_provider(place: Place, data: Any, *, name: str) -> Provider:

@@ -44,7 +44,6 @@ def is_local(client: Any) -> bool:
 
 def main() -> None:
     """Start the SuperLink with the command line's options."""
-    from flwr.supercore.app_utils import start_parent_process_monitor
     from flwr.superlink import extensions
     from flwr.superlink.cli import flower_superlink
     from starlette.middleware import Middleware
@@ -52,7 +51,7 @@ def main() -> None:
     from martfl.federation.flower.processes import watch_parent
 
     extensions.get_middleware = lambda: (Middleware(Gate),)
-    watch_parent(start_parent_process_monitor)
+    watch_parent()
     flower_superlink()
 
 

@@ -1,0 +1,90 @@
+"""The deployment engine: SuperLink and SuperNodes as processes, TLS, anvil as the chain."""
+
+import json
+import os
+import signal
+
+import pytest
+from processes import memory_mb, wait_for
+
+from martfl.chain.state import Phase
+from martfl.chain.trading import Trading
+
+pytestmark = pytest.mark.anvil
+
+
+def finish(site, process, seconds):
+    wait_for(lambda: process.poll() is not None, seconds, lambda: site.said(site.wallets[0])[-2000:])
+    assert process.returncode == 0, site.said(site.wallets[0])
+    return json.loads((site.folder / "buyer.out").read_text())
+
+
+def paid(site, trading, epochs):
+    """What every provider earned in all epochs; nothing may be left to claim."""
+    earned = []
+    for wallet in site.wallets[1:]:
+        standings = [trading.read_provider(epoch, wallet.address) for epoch in range(1, epochs + 1)]
+        assert not any(standing.claimable for standing in standings), wallet
+        earned.append(sum(standing.claimed > 0 for standing in standings))
+    return earned
+
+
+def test_an_epoch_is_settled_between_processes(site):
+    place = site(providers=3)
+    deployed = place.deploy()
+    assert f'contract = "{deployed["contract"]}"' in (place.folder / "market.toml").read_text()
+    acquirer = place.start_acquirer(epochs=1)
+    sellers = [place.start_provider(i, "--epochs", "1") for i in range(3)]
+    (epoch,) = finish(place, acquirer, 240)["epochs"]
+    assert (epoch["phase"], epoch["committed"], sum(epoch["weights"].values())) == ("SETTLED", 3, 1 << 16)
+    for seller in sellers:
+        wait_for(lambda seller=seller: seller.poll() is not None, 60, lambda: place.said(place.wallets[1]))
+        assert seller.returncode == 0
+    trading = Trading(place.chain, deployed["contract"], since=deployed["block"])
+    assert trading.read_epoch(1).phase is Phase.SETTLED
+    assert paid(place, trading, 1) == [1, 1, 1]
+    assert place.chain.balance(trading.address) == 0
+    assert "joined and proved to be wallet" in place.said(place.wallets[0])
+    again = json.loads(place.run("provider", "claim", "market.toml", "--json", wallet=place.wallets[1]))
+    assert again == []
+
+
+@pytest.mark.long
+def test_killed_parties_resume(site):
+    """SIGKILL the acquirer after its commit step and a provider after its commitment; both are started again."""
+    place = site(providers=3, commit=45)
+    deployed = place.deploy()
+    buyer, victim = place.wallets[0], place.wallets[1]
+    acquirer = place.start_acquirer(epochs=1)
+    sellers = [place.start_provider(i) for i in range(3)]
+    wait_for(lambda: "epoch 1, commit: 3 of 3" in place.said(buyer), 180, lambda: place.said(buyer))
+    os.kill(acquirer.pid, signal.SIGKILL)
+    os.kill(sellers[0].pid, signal.SIGKILL)
+    acquirer.wait(), sellers[0].wait()
+    place.start_provider(0)
+    (epoch,) = finish(place, place.start_acquirer(epochs=1), 400)["epochs"]
+    assert (epoch["phase"], epoch["committed"]) == ("SETTLED", 3)
+    assert victim.address in epoch["weights"]
+    trading = Trading(place.chain, deployed["contract"], since=deployed["block"])
+    wait_for(lambda: place.chain.balance(trading.address) == 0, 60, lambda: place.said(victim))
+
+
+@pytest.mark.long
+def test_eight_nodes_for_two_epochs_in_flat_memory(site):
+    place = site(providers=8, commit=90)
+    deployed = place.deploy()
+    acquirer = place.start_acquirer(epochs=2, wait=120)
+    sellers = [place.start_provider(i) for i in range(8)]
+    sizes = []
+    for epoch in (1, 2):
+        wait_for(
+            lambda epoch=epoch: f"epoch {epoch}, over" in place.said(place.wallets[0]),
+            900,
+            lambda: place.said(place.wallets[0]),
+        )
+        sizes.append([memory_mb(process) for process in sellers])
+    result = finish(place, acquirer, 60)
+    assert [(e["phase"], e["committed"]) for e in result["epochs"]] == [("SETTLED", 8)] * 2
+    assert max(after - before for before, after in zip(*sizes, strict=True)) < 10.0, sizes
+    trading = Trading(place.chain, deployed["contract"], since=deployed["block"])
+    wait_for(lambda: place.chain.balance(trading.address) == 0, 90, lambda: str(paid(place, trading, 2)))

@@ -40,9 +40,8 @@ def predict_one(model: Model, flat: Tensor, x: Tensor) -> np.ndarray:
     return np.asarray(torch.cat(parts).cpu().numpy())
 
 
-@torch.no_grad()
 def logits_many(model: Model, models: Tensor, x: Tensor) -> Tensor:
-    """[k, m] -> [k, r, c]: every model over the same rows."""
+    """[k, m] -> [k, r, c]: every model over the same rows; can be differentiated by the models."""
     if x.device.type == "cpu":
         return torch.stack([model.one(model.split(flat), x) for flat in models])
     params = model.split(models)

@@ -10,6 +10,7 @@ from martfl.errors import InputError
 from martfl.lab.rules.base import Rule
 from martfl.lab.rules.cffl import cffl
 from martfl.lab.rules.fedavg import fedavg
+from martfl.lab.rules.fltg import fltg
 from martfl.lab.rules.fltrust import fltrust
 from martfl.lab.rules.krum import krum, multi_krum
 from martfl.lab.rules.martfl import STRATEGY_RULES
@@ -17,11 +18,14 @@ from martfl.lab.rules.oracle import oracle
 from martfl.lab.rules.order_statistics import median, trimmed_mean
 from martfl.lab.rules.rffl import rffl
 from martfl.lab.rules.rlr import rlr
+from martfl.lab.rules.skymask import skymask
 
 RULES: dict[str, Callable[..., Rule]] = {
     **STRATEGY_RULES,
     "fedavg": fedavg,
     "fltrust": fltrust,
+    "fltg": fltg,
+    "skymask": skymask,
     "cffl": cffl,
     "rffl": rffl,
     "krum": krum,

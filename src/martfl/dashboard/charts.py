@@ -11,7 +11,7 @@ from martfl.dashboard.markup import Html, h, join
 from martfl.dashboard.story import Epoch
 from martfl.dashboard.words import role_of
 
-WIDTH, LEFT, RIGHT, TOP, BOTTOM = 640, 62, 18, 18, 42
+WIDTH, LEFT, RIGHT, TOP, BOTTOM = 640, 72, 20, 18, 42
 MOST_NAMES = 24  # beyond this many points names would only hide them
 ROW = 22
 
@@ -73,12 +73,12 @@ def score_chart(epoch: Epoch, names: Mapping[str, str]) -> Html:
     turns = [turn for turn in epoch.turns if turn.score is not None and turn.role]
     if not turns:
         return h("p", "No scores yet.", class_="empty")
-    height = 230
+    height = 250
     values = [turn.score or 0.0 for turn in turns] + list(epoch.centroids)
     pad = 0.06 * ((max(values) - min(values)) or 0.1)
     across = Axis(min(values) - pad, max(values) + pad, LEFT, WIDTH - RIGHT)
     top = max(max(turn.weight for turn in turns), 0.01)
-    up = Axis(0.0, top * 1.15, height - BOTTOM - 22, TOP + 12)
+    up = Axis(0.0, top, height - BOTTOM - 24, TOP + 34)
     grid = [_gridline(up, value, "%") for value in up.ticks(3)]
     ticks = [_text(across.at(v), height - BOTTOM + 16, f"{v:.2g}", class_="tick middle") for v in across.ticks(6)]
     bands = [_centroid(across.at(value), height, number) for number, value in enumerate(epoch.centroids)]
@@ -87,7 +87,10 @@ def score_chart(epoch: Epoch, names: Mapping[str, str]) -> Html:
         _mark(role_of(turn), across.at(turn.score or 0.0), up.at(turn.weight), names[turn.provider]) for turn in order
     ]
     few = len(turns) <= MOST_NAMES
-    tags = [_tag(across.at(t.score or 0.0), up.at(t.weight), names[t.provider], i) for i, t in enumerate(order)]
+    tags = []
+    for row in ([t for t in order if t.weight], [t for t in order if not t.weight]):
+        places = [(across.at(t.score or 0.0), up.at(t.weight), names[t.provider]) for t in row]
+        tags += [_tag(*place, rank) for rank, place in enumerate(places)]
     axis = _text((LEFT + WIDTH - RIGHT) / 2, height - 3, "score: cosine with the baseline", class_="axis middle")
     title = f"Scores and weights of epoch {epoch.number}"
     picture = _svg(height, title, [*grid, *bands, *ticks, *marks, *(tags if few else []), axis])
@@ -128,7 +131,7 @@ def _padded(values: Sequence[float], unit: str) -> tuple[float, float]:
 
 
 def _gridline(up: Axis, value: float, unit: str) -> Html:
-    y, words = up.at(value), f"{100 * value:.0f} %" if unit == "%" else f"{value:.3g}"
+    y, words = up.at(value), f"{100 * value:.0f}%" if unit == "%" else f"{value:.3g}"
     line = h("line", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y, class_="grid")
     return join([line, _text(LEFT - 6, y + 4, words, class_="tick end")])
 
@@ -141,8 +144,8 @@ def _line(points: Sequence[tuple[float, float]], across: Axis, up: Axis, number:
 
 
 def _centroid(x: float, height: int, number: int) -> Html:
-    line = h("line", x1=x, x2=x, y1=TOP + 8, y2=height - BOTTOM, class_="centroid")
-    return join([line, _text(x, TOP + 2, f"cluster {number + 1}", class_="tick middle")])
+    line = h("line", x1=x, x2=x, y1=TOP, y2=height - BOTTOM, class_="centroid")
+    return join([line, _text(x + 5, height - BOTTOM - 4, f"cluster {number + 1}", class_="tick")])
 
 
 SHAPES = {

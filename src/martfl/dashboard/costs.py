@@ -86,7 +86,9 @@ def costs(story: Story) -> Html:
         bars(byte_rows, title="Bytes by message", kind="s1"),
         bars(time_rows, title="Seconds by step", kind="s2"),
     ]
-    return section("costs", "What it cost", h("p", note), h("div", [h("div", t) for t in tables], class_="columns"))
+    return section(
+        "costs", "What it cost", h("p", note), h("div", h("div", tables[:2]), h("div", tables[2:]), class_="columns")
+    )
 
 
 def checks(story: Story) -> Html:

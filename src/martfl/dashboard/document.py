@@ -34,15 +34,18 @@ def resource(name: str) -> str:
 
 def standalone(title: str, *content: Child, navigation: Html | None = None, subtitle: str = "") -> str:
     """A document in one file, which asks nobody for anything: the policy forbids it to."""
-    style = stylesheet()
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
     head = [
-        h("meta", http_equiv="Content-Security-Policy", content=policy),
+        h("meta", http_equiv="Content-Security-Policy", content=standalone_policy()),
         h("meta", name="referrer", content="no-referrer"),
-        Html(f"<style>{style}</style>"),
+        Html(f"<style>{stylesheet()}</style>"),
     ]
     return document(title, head, *content, navigation=navigation, subtitle=subtitle)
+
+
+def standalone_policy() -> str:
+    """Nothing but the style in the file itself, and images in it."""
+    digest = base64.b64encode(hashlib.sha256(stylesheet().encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
 def document(

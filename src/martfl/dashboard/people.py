@@ -41,7 +41,7 @@ def overview(story: Story) -> Html:
     note += "“Really” is what this demo told the provider to do; no real acquirer knows it." if demo else ""
     most = max((story.paid_to(address) for address in order), default=0) or 1
     columns = ("provider", *(("really",) if demo else ()), "decisions, oldest first", "paid", "")
-    head = h("tr", [h("th", name, scope="col") for name in columns])
+    head = h("tr", [h("th", name, scope="col", class_="number" if name == "paid" else None) for name in columns])
     rows = [_row(story, address, demo=demo, share=story.paid_to(address) / most) for address in order]
     legend = h("ul", [h("li", role_mark(role), f"{role}: {words}") for role, words in _used(story)], class_="legend")
     table = h("table", h("thead", head), h("tbody", rows), class_="cards people")

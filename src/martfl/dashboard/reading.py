@@ -63,6 +63,7 @@ def _frame(facts: Mapping[str, Any], epochs: Mapping[int, Steps], known: Mapping
         parties=_parties(epochs, known),
         epochs=(),
         contract=facts.get("contract", ""),
+        since=facts.get("since", 0),
         chain_id=facts.get("chain", 0),
         acquirer=facts.get("acquirer", ""),
         rule=terms.get("selection", {}).get("rule", ""),

@@ -22,6 +22,8 @@ from martfl.dashboard.words import (
 )
 
 MOST_ALARMS = 60
+REASONS = ("provider", "decision", "score", "weight", "paid", "why")
+NUMBERS = ("score", "weight", "paid")
 
 
 def sections(story: Story, *, detailed: int | None = None) -> dict[str, Html]:
@@ -73,7 +75,7 @@ def _summary(story: Story) -> Html:
     grave = sum(alarm.grave for alarm in story.alarms)
     tiles = [
         ("epochs over", f"{len(done)} of {len(story.epochs)}" if len(done) < len(story.epochs) else str(len(done))),
-        (words, f"{percent(start)} → {percent(now)}"),
+        (words, f"{percent(start).removesuffix(' %')} → {percent(now)}"),
         ("paid to providers", money(story, paid)),
         ("providers paid", f"{winners} of {len(story.parties)}"),
         ("alarms", str(grave)),
@@ -89,8 +91,7 @@ def _in_words(story: Story, paid: int, winners: int, grave: int) -> str:
         f"{plural(len(story.parties), 'provider')} offered updates of a model to one acquirer over "
         f"{plural(len(story.epochs), 'epoch')}.",
         f"The {words} went from {percent(start)} to {percent(now)}." if now is not None else "",
-        f"{money(story, paid)} went to {plural(winners, 'provider')}; the others sold nothing, and nobody saw "
-        "their updates.",
+        f"{money(story, paid)} went to {plural(winners, 'provider')}; what was not bought was never handed over.",
         f"{plural(len(caught), 'provider was', 'providers were')} caught cheating and paid nothing in that epoch."
         if caught
         else "",
@@ -207,7 +208,7 @@ def _reasons(story: Story, epoch: Epoch) -> Html | None:
     turns = sorted((t for t in epoch.turns if t.role or t.offence), key=lambda t: (-t.weight, -(t.score or -2.0)))
     if not turns:
         return None
-    head = h("tr", [h("th", name, scope="col") for name in ("provider", "decision", "score", "weight", "paid", "why")])
+    head = h("tr", [h("th", name, scope="col", class_="number" if name in NUMBERS else None) for name in REASONS])
     rows = [
         h(
             "tr",

@@ -155,6 +155,7 @@ class Story:
     epochs: tuple[Epoch, ...]
     alarms: tuple[Alarm, ...] = ()
     contract: str = ""
+    since: int = 0  # block of the contract's deployment
     chain_id: int = 0
     acquirer: str = ""
     rule: str = ""

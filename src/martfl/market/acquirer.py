@@ -93,7 +93,7 @@ class Acquirer:
 
     def _introduce(self) -> dict[str, Any]:
         """The market in the words of its terms, for whoever reads the journal alone."""
-        where = {"contract": self.trading.address, "chain": self.trading.chain.chain_id}
+        where = {"contract": self.trading.address, "since": self.trading.since, "chain": self.trading.chain.chain_id}
         start = {"acquirer": self.account.address, "root accuracy": self._measure(GENESIS)}
         return {**where, **start, "parameters": self.settler.parameters, "terms": asdict(self.terms)}
 
@@ -311,8 +311,8 @@ class Acquirer:
 
     def _desk(self, act: Acting, *, file: bytes | None = None, commitments: Mapping[str, bytes] | None = None) -> Desk:
         if commitments is None:  # anybody can commit on chain; who is excluded is not bought
-            posted = self.trading.commitments(act.epoch)
-            commitments = {name: c for name, c in posted.items() if not self.excluded(name, before=act.epoch)}
+            posted = sorted(self.trading.commitments(act.epoch).items())  # who was faster makes no difference
+            commitments = {name: c for name, c in posted if not self.excluded(name, before=act.epoch)}
         return Desk(
             act=act,
             terms=self.terms,

@@ -1,0 +1,137 @@
+"""A report on a lab's results: what was run, what came out, how it went round by round."""
+
+import base64
+import io
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from martfl.dashboard.charts import line_chart
+from martfl.dashboard.document import standalone
+from martfl.dashboard.markup import Html, h, section
+from martfl.dashboard.report import write_file
+from martfl.dashboard.words import moment, plural
+from martfl.errors import InputError
+from martfl.lab.store import Store
+
+METRICS = {
+    "mta": "accuracy",
+    "asr": "attack success",
+    "dac": "share bought",
+    "inclusiveness": "honest included",
+    "robustness": "malicious kept out",
+}
+Record = Mapping[str, Any]
+Group = tuple[str, list[Record]]  # one configuration, its seeds
+MOST_LINES = 8
+
+
+def is_lab(folder: Path) -> bool:
+    """Whether the folder holds a lab's results."""
+    return Store(folder).lines.is_file()
+
+
+def write_lab_report(folder: Path, out: Path, *, experiment: Path | None = None) -> Path:
+    """The report on an experiment's folder; with its file, also the table and figure that the file asks for."""
+    store = Store(folder)
+    records = store.records()
+    if not records:
+        raise InputError(f"{folder} holds no results")
+    parts = [_summary(records), _table(records), _curves(store, records)]
+    if experiment is not None:
+        parts[1:1] = _rendered(experiment, folder)
+    subtitle = f"Lab results. Written {moment(time.time())}."
+    return write_file(out, standalone(folder.resolve().name, *parts, subtitle=subtitle))
+
+
+def groups(records: Iterable[Record]) -> list[Group]:
+    """Runs that differ in their seed only, under the settings in which groups differ."""
+    done = [record for record in records if record["status"] != "failed"]
+    configs = [{**record["config"], "rule": record["name"]} for record in done]
+    keys = sorted({key for config in configs for key in config} - {"seed", "label", "options"})
+    varying = [key for key in keys if len({str(config.get(key)) for config in configs}) > 1]
+    named = ["rule", *(key for key in varying if key != "rule")]
+    found: dict[str, list[Record]] = {}
+    for record, config in zip(done, configs, strict=True):
+        name = ", ".join(str(config[key]) if key == "rule" else f"{key} {config.get(key)}" for key in named)
+        found.setdefault(name, []).append(record)
+    return list(found.items())
+
+
+def _summary(records: Sequence[Record]) -> Html:
+    status = [record["status"] for record in records]
+    tiles = [("runs", str(len(records))), *((word, str(status.count(word))) for word in ("done", "diverged", "failed"))]
+    grid = h("dl", [h("div", h("dt", name), h("dd", value)) for name, value in tiles], class_="tiles")
+    words = f"{plural(len(records), 'run')}. Every figure below is computed from the files beside this report."
+    return section("summary", "In short", grid, h("p", words))
+
+
+def _table(records: Sequence[Record]) -> Html:
+    shown = {key: words for key, words in METRICS.items() if any(r.get(key) is not None for r in records)}
+    head = h(
+        "tr", h("th", "run"), h("th", "seeds", class_="number"), [h("th", w, class_="number") for w in shown.values()]
+    )
+    rows = [
+        h(
+            "tr",
+            h("th", name, scope="row"),
+            h("td", len(runs), class_="number", data_label="seeds"),
+            [h("td", _mean(runs, key), class_="number", data_label=words) for key, words in shown.items()],
+        )
+        for name, runs in groups(records)
+    ]
+    note = "In percent, mean over the seeds and the deviation of the sample. Runs that failed are left out."
+    table = h("table", h("thead", head), h("tbody", rows), class_="cards")
+    return section("results", "Results", h("p", note), table, _failures(records))
+
+
+def _mean(runs: Sequence[Record], key: str) -> str:
+    values = [100 * float(run[key]) for run in runs if run.get(key) is not None]
+    if not values:
+        return "–"
+    return f"{fmean(values):.1f}" + (f" ± {stdev(values):.1f}" if len(values) > 1 else "")
+
+
+def _failures(records: Sequence[Record]) -> Html | None:
+    failed = [record for record in records if record["status"] == "failed"]
+    return (
+        h("ul", [h("li", f"{r['name']}, seed {r['seed']}: {r.get('error', '')}") for r in failed]) if failed else None
+    )
+
+
+def _curves(store: Store, records: Sequence[Record]) -> Html:
+    """Accuracy by round, mean over the seeds."""
+    series = {}
+    for name, runs in groups(records)[:MOST_LINES]:
+        points: dict[float, list[float]] = {}
+        for row in (row for run in runs for row in store.read_rounds(run["id"])):
+            if row.get("mta") is not None:
+                points.setdefault(row["round"] or 0.0, []).append(row["mta"] or 0.0)
+        if points:
+            series[name] = [(x, fmean(values)) for x, values in sorted(points.items())]
+    chart = line_chart(series, title="Accuracy by round", x="round", y="accuracy", unit="%")
+    more = len(groups(records)) - MOST_LINES
+    rest = h("p", f"{plural(more, 'further configuration')} not drawn.") if more > 0 else None
+    return section("rounds", "Round by round", h("p", "Accuracy on test data, mean over the seeds."), chart, rest)
+
+
+def _rendered(experiment: Path, folder: Path) -> list[Html]:
+    from martfl.lab.render import load_results, render_figure, render_table
+
+    results = load_results(experiment, out=folder.resolve().parent)
+    found = []
+    if "table" in results.experiment.meta:
+        grid = render_table(results)
+        head = h("tr", [h("th", name) for name in grid.header])
+        rows = [h("tr", [h("td", cell) for cell in line]) for line in grid.lines()]
+        table = h("div", h("table", h("thead", head), h("tbody", rows)), class_="scroll", tabindex=0)
+        found.append(section("table", grid.title, table, [h("p", note, class_="note") for note in grid.notes]))
+    if "figure" in results.experiment.meta:
+        stream = io.BytesIO()
+        render_figure(results).savefig(stream, format="svg")
+        source = "data:image/svg+xml;base64," + base64.b64encode(stream.getvalue()).decode()
+        title = results.experiment.title
+        found.append(section("figure", "Figure", h("div", h("img", src=source, alt=title), class_="paper")))
+    return found

@@ -1,0 +1,123 @@
+"""Results as TensorBoard events, for people who follow all their experiments there. Needs the extra `tracking`.
+
+Off unless asked for: after a run with `track`, or while a lab runs with `TrackingListener`.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from martfl.dashboard.lab_report import is_lab
+from martfl.dashboard.reading import read_story
+from martfl.dashboard.story import Epoch
+from martfl.dashboard.words import ETHER, label
+from martfl.errors import InputError
+from martfl.lab.config import RunConfig
+from martfl.lab.metrics import RoundRow
+from martfl.lab.runner import Listener, label_of
+from martfl.lab.store import COLUMNS, Store
+
+
+def track(folder: Path, out: Path) -> Path:
+    """Write the events of a market's or a lab's folder."""
+    return track_lab(folder, out) if is_lab(folder) else track_market(folder, out)
+
+
+def track_market(folder: Path, out: Path) -> Path:
+    """One step per epoch: accuracy, money, costs, and every provider's weight and payment."""
+    story = read_story(folder)
+    names = {address: f"{label(story, address)} {address[:8]}" for address in story.parties}
+    with writer(out) as board:
+        for epoch in story.epochs:
+            for tag, value in _epoch_values(epoch).items():
+                board.add_scalar(tag, value, epoch.number, walltime=epoch.latest)
+            for turn in epoch.turns:
+                board.add_scalar(f"weight/{names[turn.provider]}", turn.weight, epoch.number, walltime=epoch.latest)
+                paid = (turn.paid or 0) / ETHER
+                board.add_scalar(f"paid/{names[turn.provider]}", paid, epoch.number, walltime=epoch.latest)
+    return out
+
+
+def track_lab(folder: Path, out: Path) -> Path:
+    """One TensorBoard run per run of the lab, one step per round."""
+    store = Store(folder)
+    for record in store.records():
+        rows = store.read_rounds(record["id"])
+        with writer(out / _file_name(label_of(record), record["id"])) as board:
+            for row in rows:
+                _add_row(board, row, int(row["round"] or 0))
+    return out
+
+
+class TrackingListener(Listener):
+    """Writes every round of a lab's runs as it ends."""
+
+    def __init__(self, out: Path) -> None:
+        self.out = out
+        self._board: Any = None
+
+    def start(self, config: RunConfig) -> None:
+        """A new run, in a folder of its own."""
+        self.close()
+        from martfl.lab.suite import describe
+
+        self._board = _open(self.out / _file_name(describe(config), config.identity()))
+
+    def round(self, config: RunConfig, row: RoundRow) -> None:
+        """Its figures."""
+        _add_row(self._board, {name: getattr(row, name) for name in COLUMNS}, row.round)
+
+    def done(self, record: dict[str, Any]) -> None:
+        """The run is over."""
+        self.close()
+
+    def close(self) -> None:
+        """Write what is left."""
+        if self._board is not None:
+            self._board.close()
+            self._board = None
+
+
+@contextmanager
+def writer(out: Path) -> Iterator[Any]:
+    """An event file in `out`."""
+    board = _open(out)
+    try:
+        yield board
+    finally:
+        board.close()
+
+
+def _open(out: Path) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise InputError("TensorBoard events need the extra: pip install 'martfl[tracking]'") from error
+    return SummaryWriter(str(out))
+
+
+def _epoch_values(epoch: Epoch) -> dict[str, float]:
+    values = {
+        "accuracy/root": epoch.accuracy,
+        "accuracy/test": epoch.tested,
+        "money/paid": epoch.paid / ETHER,
+        "money/deposit": epoch.deposit / ETHER,
+        "cost/gas": sum(epoch.gas().values()),
+        "cost/bytes": sum(epoch.sent.values()) + sum(epoch.received.values()),
+        "cost/seconds": sum(epoch.seconds.values()),
+        "providers/bought": sum(turn.weight > 0 for turn in epoch.turns),
+        "providers/caught": sum(bool(turn.offence) for turn in epoch.turns),
+    }
+    return {tag: float(value) for tag, value in values.items() if value is not None}
+
+
+def _add_row(board: Any, row: dict[str, Any], step: int) -> None:
+    for name, value in row.items():
+        if name != "round" and value is not None:
+            board.add_scalar(name, float(value), step)
+
+
+def _file_name(words: str, identity: str) -> str:
+    safe = "".join(char if char.isalnum() or char in ".-" else "_" for char in words)
+    return f"{safe[:80]}_{identity[:8]}"

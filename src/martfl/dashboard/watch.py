@@ -1,0 +1,80 @@
+"""Follow a market from outside: notice that its journal or chain moved on, and read the story again."""
+
+import logging
+import threading
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from web3.exceptions import Web3Exception
+
+from martfl.dashboard.ledger import Ledger, LedgerReader
+from martfl.dashboard.reading import journal_folder, read_story
+from martfl.dashboard.story import Alarm, Story
+from martfl.errors import InputError, MartflError
+from martfl.market.journal import NAME
+
+log = logging.getLogger(__name__)
+NOTHING = Story(name="waiting for the market", parties={}, epochs=())
+
+
+@dataclass
+class Watcher:
+    """One market's latest story. May be asked by many threads; the journal is read once per change."""
+
+    folder: Path
+    chain: LedgerReader | None = None
+    chain_pause: float = 5.0  # seconds between two looks at the chain
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _version: str = ""
+    _story: Story = NOTHING
+    _ledger: Ledger | None = None
+    _chain_error: str = ""
+    _looked: float = 0.0
+
+    def version(self) -> str:
+        """Changes when there is something new to show."""
+        self._look_at_chain()
+        seen = self._ledger.node if self._ledger else self._chain_error
+        return f"{self._stamp()}/{hash(str(seen)):x}"
+
+    def story(self) -> Story:
+        """The story of the present version; the one before it while the journal cannot be read."""
+        version = self.version()
+        with self._lock:
+            if version != self._version:
+                try:
+                    self._story, self._version = self._read(), version
+                except InputError:  # not there yet
+                    log.debug("no journal in %s yet", self.folder)
+                except MartflError as error:
+                    log.warning("the journal could not be read: %s", error)
+            return self._story
+
+    def _read(self) -> Story:
+        story = read_story(self.folder, ledger=self._ledger)
+        if not self._chain_error:
+            return story
+        number = story.epochs[-1].number if story.epochs else 0
+        alarm = Alarm(epoch=number, kind="chain unreachable", text=self._chain_error, grave=False)
+        return replace(story, alarms=(alarm, *story.alarms))
+
+    def _stamp(self) -> str:
+        try:
+            place = journal_folder(self.folder)
+        except InputError:
+            return "none"
+        found = [path.stat() for path in (place / NAME, place / f"{NAME}-wal") if path.exists()]
+        return "-".join(f"{stat.st_mtime_ns:x}.{stat.st_size:x}" for stat in found)
+
+    def _look_at_chain(self) -> None:
+        with self._lock:
+            fresh = self._looked > 0 and time.monotonic() - self._looked < self.chain_pause
+            if self.chain is None or fresh:
+                return
+            try:
+                self._ledger, self._chain_error = self.chain.read(), ""
+            except (MartflError, Web3Exception, OSError) as error:
+                log.info("the chain could not be read: %s", error)
+                self._chain_error = f"the chain did not answer ({type(error).__name__}); its part is as last seen"
+            self._looked = time.monotonic()

@@ -1,0 +1,29 @@
+"""A whole market in a folder, as a program of its own, for tests that kill it: `whole_market.py FOLDER EPOCHS`.
+
+Started again on the same folder it goes on. What came of it is printed as JSON at the end.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import conftest
+
+
+def main() -> None:
+    folder, epochs = Path(sys.argv[1]), int(sys.argv[2])
+    market = conftest.Market(conftest.Setting(folder, providers=3, terms=conftest.PLAIN))
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    market.acquirer.tell = lambda epoch, step, text: sys.stderr.write(f"{epoch} {step}\n")
+    market.run(epochs)
+    ends = [market.outcome(epoch) for epoch in range(1, epochs + 1)]
+    left = market.chain.balance(market.trading.address)
+    sys.stdout.write(json.dumps({"ends": ends, "left": left}) + "\n")
+    market.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,13 +1,17 @@
 """What a demo came to, in numbers: read off the chain and the acquirer's journal, not off what parties intended."""
 
 import hashlib
-from dataclasses import asdict, dataclass
+import json
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from martfl.chain import events as ev
+from martfl.dashboard.ledger import LedgerReader
+from martfl.dashboard.reading import RESULT
+from martfl.dashboard.report import write_report
 from martfl.demo.build import Demo, DemoOptions, open_demo
 from martfl.market.acquirer import Tell
 from martfl.market.buying import OFFENCES
@@ -53,7 +57,16 @@ def run_demo(options: DemoOptions, folder: Path, *, tell: Tell | None = None) ->
         if tell:
             demo.acquirer.tell = tell
         demo.acquirer.run(options.epochs)
-        return summarise(demo)
+        return _reported(demo, summarise(demo))
+
+
+def _reported(demo: Demo, result: DemoResult) -> DemoResult:
+    """Write the result, then the report on it, while the chain is open."""
+    known = to_json(result)
+    (demo.folder / RESULT).write_text(json.dumps(known, indent=2), encoding="utf-8")
+    ledger = LedgerReader(demo.trading).read()
+    report = write_report(demo.folder, demo.folder / "report.html", ledger=ledger, extra=known)
+    return replace(result, report=str(report))
 
 
 def summarise(demo: Demo) -> DemoResult:

@@ -72,6 +72,7 @@ def test_the_plain_command_needs_torch_and_numpy_alone(tmp_path: Path) -> None:
         (["--rule", "nonsense"], "unknown rule 'nonsense': choose one of cffl"),
         (["--dataset", "fmnist", "--data", "nowhere"], "no file nowhere/fashion-mnist"),
         (["--seeds", "a"], "--seeds takes whole numbers"),
+        (["--only", "seed=1"], "--only chooses among the runs of a file"),
     ],
 )
 def test_known_errors_are_one_line(
@@ -85,3 +86,12 @@ def test_known_errors_are_one_line(
     with pytest.raises(SystemExit) as exit_:
         main()
     assert exit_.value.code in (1, 2) and message in capsys.readouterr().err
+
+
+def test_the_benchmark_times_both_and_checks_the_bits() -> None:
+    command = ["bench", "lab", "--datasets", "digits", "--rounds", "1", "--repeats", "1", "--json"]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    (timing,) = json.loads(result.stdout)
+    assert timing["clients"] == 10 and timing["parameters"] == 2410 and timing["repeats_exactly"]
+    assert timing["speedup"] == timing["plain_s"] / timing["train_s"] and timing["peak_mb"] > 0

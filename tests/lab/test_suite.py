@@ -72,6 +72,8 @@ def test_overrides_and_seeds_replace_axes(file: Path) -> None:
     runs = load_experiment(file, overrides={"rounds": 9, "rule": "median"}, seeds=[7]).runs
     assert {(run.rule, run.rounds, run.seed) for run in runs} == {("median", 9, 7)}
     assert len(runs) == 2
+    tables = load_experiment(file, overrides={"attack": "free-rider", "malicious": 0.5}, seeds=[0]).runs
+    assert {(run.attack, run.malicious) for run in tables} == {("free-rider", 0.5)} and len(tables) == 2
 
 
 def test_only_selects_by_value(file: Path) -> None:

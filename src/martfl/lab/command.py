@@ -55,6 +55,8 @@ def parse_seeds(text: str) -> tuple[int, ...]:
 def planned_runs(request: Request) -> tuple[str, tuple[RunConfig, ...]]:
     """(name of the folder, runs)."""
     if request.file is None:
+        if request.only:
+            raise InputError(f"--only chooses among the runs of a file; got {' '.join(request.only)} and no file")
         seeds = request.seeds or (int(request.settings.get("seed", 0)),)
         runs = tuple(make_config({**request.settings, "seed": seed}) for seed in seeds)
         return SINGLE, runs

@@ -42,13 +42,11 @@ def load_experiment(
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path} is not TOML: {error}") from None
     base, grid = _part(content, "run", path), _part(content, "grid", path)
-    for key, value in (overrides or {}).items():
-        grid.pop(key, None)
-        base[key] = value
+    grid = {axis: values for axis, values in grid.items() if axis not in (overrides or {})}
     if seeds:
         base.pop("seed", None)
         grid["seed"] = list(seeds)
-    runs = expand(base, grid)
+    runs = expand(base, grid, overrides or {})
     meta = {key: value for key, value in content.items() if key not in ("run", "grid", "title", "paper")}
     return Experiment(path.stem, str(content.get("title", path.stem)), str(content.get("paper", "")), runs, meta)
 
@@ -60,14 +58,17 @@ def _part(content: dict[str, Any], name: str, path: Path) -> dict[str, Any]:
     return {key.replace("-", "_"): value for key, value in part.items()}
 
 
-def expand(base: Mapping[str, Any], grid: Mapping[str, Any]) -> tuple[RunConfig, ...]:
-    """All combinations of the grid's axes over the shared settings; the last axis changes fastest."""
+def expand(
+    base: Mapping[str, Any], grid: Mapping[str, Any], overrides: Mapping[str, Any] | None = None
+) -> tuple[RunConfig, ...]:
+    """All combinations of the grid's axes over the shared settings; the last axis changes fastest, overrides win."""
     axes = [[_cell(axis, value) for value in _values(axis, values)] for axis, values in grid.items()]
     runs: dict[str, RunConfig] = {}
     for cells in itertools.product(*axes):
         merged = dict(base)
         for cell in cells:
             merged.update(cell)
+        merged.update(overrides or {})
         config = make_config(merged)
         runs.setdefault(config.identity() + config.label, config)
     return tuple(runs.values())

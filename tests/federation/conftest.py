@@ -94,8 +94,8 @@ def site(tmp_path):
         pytest.skip("anvil is not installed (npm install)")
     opened = []
 
-    def make(*, providers=3, commit=25):
-        opened.append(processes.Site(tmp_path, providers=providers, commit=commit))
+    def make(*, providers=3):
+        opened.append(processes.Site(tmp_path, providers=providers))
         return opened[-1]
 
     yield make

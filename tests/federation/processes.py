@@ -1,5 +1,6 @@
 """A market of separate processes on one machine, for tests: anvil, an acquirer, providers."""
 
+import contextlib
 import json
 import os
 import re
@@ -10,9 +11,11 @@ import time
 from pathlib import Path
 
 from eth_account import Account
+from typer.testing import CliRunner
 
 from martfl.chain import accounts
 from martfl.chain.rpc import RpcChain
+from martfl.cli import roles
 from martfl.federation.flower.certificates import make_certificates
 from martfl.federation.flower.processes import free_port
 
@@ -30,10 +33,10 @@ entry = "tiny_task:task"
 scale = 0.000244140625
 
 [deadlines]
-commit = {commit}
-prepare = 240
-publish = 240
-settle = 5
+commit = 900
+prepare = 900
+publish = 900
+settle = 900
 
 [selection]
 rule = "martfl"
@@ -46,13 +49,13 @@ profile = "anvil"      # of martfl.toml
 class Site:
     """A folder with everything that the parties need, and the processes that were started."""
 
-    def __init__(self, folder: Path, *, providers: int, commit: int):
+    def __init__(self, folder: Path, *, providers: int):
         self.folder, self.running = folder, []
         self.port = free_port()
         self.node, url = self._start_anvil()
         self.chain = RpcChain(url, chain_id=31337, poll=0.1)
         (folder / "martfl.toml").write_text(f'[chains.anvil]\nrpc = "{url}"\nchain_id = 31337\n')
-        (folder / "market.toml").write_text(TERMS.format(commit=commit))
+        (folder / "market.toml").write_text(TERMS)
         (folder / "password").write_text(PASSWORD + "\n")
         self.wallets = [self._wallet(name) for name in ("buyer", *(f"seller{i}" for i in range(providers)))]
         self.tls = make_certificates(folder / "tls", hosts=["localhost"])
@@ -72,26 +75,20 @@ class Site:
         self.chain.web3.provider.make_request("anvil_setBalance", [account.address, hex(10**20)])
         return accounts.find_wallet(folder=self.folder, name=name)
 
-    def command(self, *words, wallet):
-        shared = ["--keystore", str(wallet.path), "--password-file", "password", "--folder", f"files-{wallet.name}"]
-        return [sys.executable, "-c", COMMAND, *words, *shared]
+    def options(self, wallet):
+        return ["--keystore", str(wallet.path), "--password-file", "password", "--folder", f"files-{wallet.name}"]
 
     def environment(self, part):
         threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         return {**os.environ, **threads, "PYTHONPATH": str(HERE), "TINY_PART": str(part)}
 
-    def run(self, *words, wallet, part=-1):
-        """A command to its end; what it printed."""
-        done = subprocess.run(
-            self.command(*words, wallet=wallet),
-            cwd=self.folder,
-            env=self.environment(part),
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+    def run(self, app, *words, wallet):
+        """A command to its end, in this process; what it printed."""
+        shared = self.options(wallet)
+        with contextlib.chdir(self.folder):
+            done = CliRunner().invoke(app, [*words, *shared], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return json.loads(done.stdout)
 
     def start(self, *words, wallet, part=-1):
         """A command that goes on; its output is in NAME.out and NAME.err."""
@@ -100,7 +97,7 @@ class Site:
             (self.folder / f"{wallet.name}.err").open("a") as err,
         ):
             process = subprocess.Popen(
-                self.command(*words, wallet=wallet),
+                [sys.executable, "-c", COMMAND, *words, *self.options(wallet)],
                 cwd=self.folder,
                 env=self.environment(part),
                 stdout=out,
@@ -111,7 +108,14 @@ class Site:
         return process
 
     def deploy(self):
-        return json.loads(self.run("acquirer", "deploy", "market.toml", "--json", wallet=self.wallets[0]))
+        return self.run(roles.acquirer, "deploy", "market.toml", "--json", wallet=self.wallets[0])
+
+    def hasten(self, epoch, *, seconds):
+        """Let the chain's time pass where a market waits for windows, once everybody has done what they are for."""
+        buyer = self.wallets[0]
+        for step in ("commit", "publish"):
+            wait_for(lambda step=step: f"epoch {epoch}, {step}:" in self.said(buyer), seconds, lambda: self.said(buyer))
+            self.chain.web3.provider.make_request("evm_increaseTime", [901])
 
     def start_acquirer(self, *, epochs, wait=60):
         words = ["acquirer", "run", "market.toml", "--data", "tiny_task:own_part", "--epochs", str(epochs), "--json"]

@@ -9,6 +9,7 @@ from processes import memory_mb, wait_for
 
 from martfl.chain.state import Phase
 from martfl.chain.trading import Trading
+from martfl.cli import roles
 
 pytestmark = pytest.mark.anvil
 
@@ -35,6 +36,7 @@ def test_an_epoch_is_settled_between_processes(site):
     assert f'contract = "{deployed["contract"]}"' in (place.folder / "market.toml").read_text()
     acquirer = place.start_acquirer(epochs=1)
     sellers = [place.start_provider(i, "--epochs", "1") for i in range(3)]
+    place.hasten(1, seconds=300)
     (epoch,) = finish(place, acquirer, 240)["epochs"]
     assert (epoch["phase"], epoch["committed"], sum(epoch["weights"].values())) == ("SETTLED", 3, 1 << 16)
     for seller in sellers:
@@ -45,14 +47,13 @@ def test_an_epoch_is_settled_between_processes(site):
     assert paid(place, trading, 1) == [1, 1, 1]
     assert place.chain.balance(trading.address) == 0
     assert "joined and proved to be wallet" in place.said(place.wallets[0])
-    again = json.loads(place.run("provider", "claim", "market.toml", "--json", wallet=place.wallets[1]))
-    assert again == []
+    assert place.run(roles.provider, "claim", "market.toml", "--json", wallet=place.wallets[1]) == []
 
 
 @pytest.mark.long
 def test_killed_parties_resume(site):
     """SIGKILL the acquirer after its commit step and a provider after its commitment; both are started again."""
-    place = site(providers=3, commit=45)
+    place = site(providers=3)
     deployed = place.deploy()
     buyer, victim = place.wallets[0], place.wallets[1]
     acquirer = place.start_acquirer(epochs=1)
@@ -62,7 +63,9 @@ def test_killed_parties_resume(site):
     os.kill(sellers[0].pid, signal.SIGKILL)
     acquirer.wait(), sellers[0].wait()
     place.start_provider(0)
-    (epoch,) = finish(place, place.start_acquirer(epochs=1), 400)["epochs"]
+    acquirer = place.start_acquirer(epochs=1)
+    place.hasten(1, seconds=400)
+    (epoch,) = finish(place, acquirer, 400)["epochs"]
     assert (epoch["phase"], epoch["committed"]) == ("SETTLED", 3)
     assert victim.address in epoch["weights"]
     trading = Trading(place.chain, deployed["contract"], since=deployed["block"])
@@ -71,12 +74,13 @@ def test_killed_parties_resume(site):
 
 @pytest.mark.long
 def test_eight_nodes_for_two_epochs_in_flat_memory(site):
-    place = site(providers=8, commit=90)
+    place = site(providers=8)
     deployed = place.deploy()
     acquirer = place.start_acquirer(epochs=2, wait=120)
     sellers = [place.start_provider(i) for i in range(8)]
     sizes = []
     for epoch in (1, 2):
+        place.hasten(epoch, seconds=900)
         wait_for(
             lambda epoch=epoch: f"epoch {epoch}, over" in place.said(place.wallets[0]),
             900,

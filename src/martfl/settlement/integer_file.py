@@ -53,6 +53,27 @@ class IntegerVector:
             raise SettlementError(f"values lie in {low}..{high}, got {self.values.min()}..{self.values.max()}")
 
 
+@dataclass(frozen=True)
+class Header:
+    """What a file says about itself, before its hash is checked."""
+
+    kind: Kind
+    epoch: int
+    parameters: int
+    scale: float
+
+
+def peek(data: bytes) -> Header:
+    """A file's own description, for who does not know yet what to expect."""
+    if len(data) < HEADER_BYTES:
+        raise FileError(f"a header of {HEADER_BYTES} bytes expected, got {len(data)}")
+    magic, version, number, _, epoch, count, scale = _FIELDS.unpack(data[: _FIELDS.size])
+    known = {code: kind for kind, code in _KINDS.items()}
+    if magic != _MAGIC or version != VERSION or number not in known or count < 1:
+        raise FileError(f"format {_MAGIC!r} version {VERSION} expected, got {magic!r} version {version}")
+    return Header(known[number], epoch, count, scale)
+
+
 def write(vector: IntegerVector, stream: BinaryIO) -> bytes:
     """Write chunk by chunk; returns the content hash."""
     digest = content_hash(vector)

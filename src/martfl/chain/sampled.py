@@ -1,10 +1,8 @@
-"""The client of markets that settle by sampling and Groth16.
+"""The client of markets that settle by sampling and Groth16: publish a root, draw samples, open them, prove.
 
-trading = SampledTrading.deploy(chain, terms=terms, account=acquirer)
-seed = trading.publish_root(epoch, content=hash, root=tree.root, nonce=nonce, account=acquirer).event(RootPublished).seed
-trading.submit_randomness(epoch, proof=vdf.evaluate(seed, squarings=steps), account=acquirer)
-trading.commit_inputs(epoch, commitments=commitments, old=old_tree, new=new_tree, account=acquirer)
-trading.verify_aggregation(epoch, key=verifying_key, proof=proof, account=anybody)
+The order after `prepare`: `publish_root`, whose event names the seed; `submit_randomness` with the delay function's
+output; `commit_inputs`; `verify_aggregation`, by anybody. A provider that finds a wrong commitment to its update calls
+`refute_commitment`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,14 +53,14 @@ class SampledTrading(Trading):
 
     def submit_randomness(self, epoch: int, *, proof: VdfProof, account: LocalAccount, key: str | None = None) -> Done:
         """Post the delay function's output."""
-        call = self._f.submit_randomness(epoch, _wide(proof.y), _wide(proof.pi), proof.nonce)
+        call = self._f.submit_randomness(epoch, wide(proof.y), wide(proof.pi), proof.nonce)
         return self._send(call, account, 0, key)
 
     def challenge_randomness(
         self, epoch: int, *, proof: VdfProof, account: LocalAccount, key: str | None = None
     ) -> Done:
         """Optimistic markets: show that what was submitted does not verify."""
-        call = self._f.challenge_randomness(epoch, _wide(proof.y), _wide(proof.pi), proof.nonce)
+        call = self._f.challenge_randomness(epoch, wide(proof.y), wide(proof.pi), proof.nonce)
         return self._send(call, account, 0, key)
 
     def commit_inputs(
@@ -111,6 +109,11 @@ class SampledTrading(Trading):
         )
         return self._send(call, account, 0, key)
 
+    def proofs(self) -> Any:
+        """The functions of the contract that checks proofs."""
+        address = self.sampling()["proofs"]
+        return self.chain.web3.eth.contract(address=address, abi=list(compiled("proofs").abi)).functions
+
     def sampling(self) -> dict[str, Any]:
         """What the contract says about its sampling, by field; root and content are in the event of epoch 0."""
         names = list(Sampling.__dataclass_fields__)
@@ -147,6 +150,7 @@ def _opening(old: Path, new: Path) -> bytes:
     return old.word + new.word + b"".join(old.siblings) + b"".join(new.siblings)
 
 
-def _wide(value: int) -> Sequence[int]:
+def wide(value: int) -> Sequence[int]:
+    """2048 bits as eight words, the highest first."""
     data = value.to_bytes(256, "big")
     return [int.from_bytes(data[at : at + 32], "big") for at in range(0, 256, 32)]

@@ -95,3 +95,22 @@ def lab(
     ]  # fmt: skip
     heads = ["dataset", "clients", "parameters", "round s", "training s", "plain loop s", "ratio", "repeats", "peak MB"]
     emit(result, as_json=json, render=lambda: [table(f"The lab on {result[0].device}", heads, rows)])
+
+
+@app.command()
+def gas(
+    providers: Annotated[int, typer.Option(min=2, max=128, help="Bought providers.")] = 20,
+    samples: Annotated[list[int], typer.Option(help="Numbers of samples, for sampled settlement.")] = [8, 16, 32, 64],  # noqa: B006
+    gwei: Annotated[float, typer.Option(help="Gas price, for the cost in dollars.")] = 1.0,
+    coin: Annotated[float, typer.Option(help="Price of the coin in dollars.")] = 3000.0,
+    figure: Annotated[Path | None, typer.Option(help="Where to draw gas against the number of samples.")] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Gas of every function of the trading contracts, beside the paper's Table 5."""
+    from martfl.bench.gas import bench_gas
+    from martfl.bench.gas_tables import draw, tables
+
+    report = bench_gas(providers=providers, samples=tuple(samples), gwei=gwei, coin=coin)
+    if figure is not None:
+        draw(report, figure)
+    emit(report, as_json=json, render=lambda: tables(report))

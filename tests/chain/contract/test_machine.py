@@ -305,7 +305,7 @@ def run(chain, make_market, *, runs: int, steps: int) -> None:
 
 
 def test_few_runs(chain, make_market):
-    run(chain, make_market, runs=6, steps=25)
+    run(chain, make_market, runs=20, steps=30)
 
 
 @pytest.mark.long

@@ -140,6 +140,11 @@ def __init__(terms: market.Terms, sampling: Sampling):
     MODEL_DEPTH = samples.depth(sampling.parameters, MODEL_BITS)
     UPDATE_DEPTH = samples.depth(sampling.parameters, UPDATE_BITS)
     assert MODEL_DEPTH <= samples.CAP_HEIGHT + samples.MAX_PATH, "trading: model too large"
+    # Slots that were never empty cost the first epoch no more than the next.
+    self.rolled = sampling.root
+    self.seed = sampling.root
+    self.randomness = sampling.root
+    self.inputs = sampling.root
     log RootPublished(
         epoch=0, content=sampling.content, root=sampling.root, nonce=empty(bytes32), seed=empty(bytes32)
     )

@@ -50,8 +50,11 @@ def climb(node: bytes32, leaf: uint256, opening: Bytes[MAX_OPENING], start: uint
     at: uint256 = leaf
     this: bytes32 = node
     for i: uint256 in range(count, bound=MAX_PATH):
-        sibling: bytes32 = extract32(opening, start + 32 * i)
-        this = keccak256(concat(sibling, this)) if at & 1 == 1 else keccak256(concat(this, sibling))
+        sibling: bytes32 = extract32(opening, unsafe_add(start, unsafe_mul(32, i)))
+        if at & 1 == 1:
+            this = keccak256(abi_encode(sibling, this))
+        else:
+            this = keccak256(abi_encode(this, sibling))
         at = at >> 1
     return this
 

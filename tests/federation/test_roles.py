@@ -122,13 +122,15 @@ def test_a_child_that_cannot_start_says_why(tmp_path):
 
 
 def test_a_child_ends_when_its_parent_is_killed(tmp_path):
-    start = (
-        "import sys, time; from pathlib import Path; from martfl.federation.flower.processes import start_supernode; "
-    )
-    start += (
-        "child, _ = start_supernode(folder=Path(sys.argv[1]), superlink='localhost:1', authority=None, insecure=True);"
-    )
-    start += "print(child.process.pid, flush=True); time.sleep(60)"
+    start = """if True:
+        import sys, time
+        from pathlib import Path
+        from martfl.federation.flower.processes import start_supernode
+        place = {"folder": Path(sys.argv[1]), "superlink": "localhost:1"}
+        child, _ = start_supernode(**place, authority=None, insecure=True)
+        print(child.process.pid, flush=True)
+        time.sleep(60)
+    """
     parent = subprocess.Popen([sys.executable, "-c", start, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     child = Path(f"/proc/{int(parent.stdout.readline())}")
     assert child.exists()

@@ -32,6 +32,7 @@ class FlowerLink:
     account: LocalAccount
     pause: float = 0.5  # between looks at the grid
     patience: float = 30.0  # for the answer to a challenge
+    every: float = 2.0  # between looks at who is online, while waiting for answers
     joined: Callable[[str, str], None] = field(default=lambda address, name: None)  # told of every new member
 
     def __post_init__(self) -> None:
@@ -40,6 +41,7 @@ class FlowerLink:
         self._nonces: dict[int, str] = {}  # node → the challenge it was given last
         self._refused: dict[int, str] = {}  # node → the wallet that it wrongly claimed
         self._silent: dict[int, float] = {}  # node → not to be challenged before
+        self._greeted = 0.0
 
     # --- Link ----------------------------------------------------------------------------------------------------
 
@@ -58,7 +60,8 @@ class FlowerLink:
         answers: dict[str, bytes] = {}
         deadline = time.monotonic() + seconds
         while waiting and (left := deadline - time.monotonic()) > 0:
-            self._greet()
+            if time.monotonic() - self._greeted >= self.every:
+                self._greet()
             self._send({key: data for key, (_, data) in waiting.items()}, asked, left)
             owners = {node: key for key, node in asked.items()}
             for reply in self._sort(self._mail.collect()):
@@ -93,6 +96,7 @@ class FlowerLink:
 
     def _greet(self) -> None:
         """Forget who has gone, challenge who is new."""
+        self._greeted = time.monotonic()
         online = set(self.grid.get_node_ids())
         self._nodes = {wallet: node for wallet, node in self._nodes.items() if node in online}
         self._refused = {node: w for node, w in self._refused.items() if node in online and w in self._nodes}

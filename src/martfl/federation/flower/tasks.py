@@ -73,7 +73,7 @@ def serve(
     *,
     alive: Callable[[], bool],
     idle: Callable[[], None] = lambda: None,
-    pause: float = 0.2,
+    pause: float = 0.5,
 ) -> None:
     """Answer every message that reaches the SuperNode while it is `alive`; `idle` is called in between."""
     taker = runtime.client(seconds=5.0)

@@ -4,14 +4,15 @@ The paper's rule judges everybody by the provider that looks best on the root da
 a provider biased in the same way, and good sellers are dropped as outliers. Here a group is dropped only for a reason
 that the buyer can hold up to it:
 
-- *adds nothing*: its updates point where the model moved in the epoch before (free riders), nowhere at all (noise),
-  or are copies of one another (all copies but one are dropped);
+- *adds nothing*: its updates repeat the step that the model made in the epoch before (free riders), are copies of one
+  another (all but one are dropped), or agree with one another no more than random signs would (noise);
 - *does harm*: the current model plus the mean of a few of its updates, bought for a look, is worse on the root data
-  than the current model, and than the best group's, by more than two standard errors, judged only on the classes that
-  the root data hold;
+  than the current model, and than the best group's, by several standard errors, judged only on the classes that the
+  root data hold;
 - *is not needed*: only where the root data hold all classes evenly, so that they can tell good from bad, the low
   category of the paper's clustering is dropped too.
 
+A low or negative score alone is no evidence: where the root data are biased, the baseline may be the one that errs.
 What is left is bought up to the budget, drawn anew each epoch, at equal weights (less for groups of longer updates).
 The next baseline is the mean over groups of their mean direction, so that a large group does not outvote a small one.
 """
@@ -36,11 +37,10 @@ class Evidence:
 
     budget: float = 0.65
     looks: int = 2  # updates of a group to buy for a look
-    deviations: float = 2.0  # how many standard errors make harm
-    memory: int = 10  # epochs for which harm is remembered
+    deviations: float = 3.0  # how many standard errors make harm, or agreement
+    memory: int = 10  # epochs for which noise, and with even root data harm, is remembered
     follower: float = 0.95  # cosine with the last step of the model from which an update adds nothing
     same: float = 1e-4  # scores closer than this in every direction are those of copies
-    least: float = 0.1  # a group under this share of the best group's score points nowhere
     evenness: float = 0.95  # normalised entropy of the root classes from which the root data are trusted
     threshold: float = 0.05
     max_clusters: int = 4
@@ -93,10 +93,10 @@ class _Case:
         if not self.left().size:
             return replace(nobody(scores.size), reasons=tuple(self.reasons))
         clustered = self._cluster(scores)
-        self._drop_harm(clustered)
         if self._root_is_even():
             self._drop_low(clustered)
-        self._apply_budget(clustered)
+        self._look_at_groups(clustered)
+        self._apply_budget()
         return self._selection(clustered)
 
     # --- facts ---------------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ class _Case:
         records = self.fresh_records()
         for i, name in enumerate(self.buyer.providers):
             if name in records and self.roles[i] is Role.HIGH_QUALITY:
-                self._drop([i], Role.DROPPED, f"did harm in epoch {records[name] + 1}; looked at again later")
+                self._drop([i], Role.DROPPED, f"on record since epoch {records[name] + 1}; looked at again later")
 
     def _drop_followers(self, follow: Floats | None) -> None:
         if follow is not None:
@@ -141,40 +141,48 @@ class _Case:
                 originals.append(int(i))
 
     def _cluster(self, scores: Floats) -> Selection:
-        """The paper's clustering of who is left; groups that point nowhere go."""
+        """The paper's clustering of who is left."""
         known = np.where([role is Role.HIGH_QUALITY for role in self.roles], scores, np.nan)
         options = {"threshold": self.rule.threshold, "max_clusters": self.rule.max_clusters, "candidate_share": 0.0}
-        clustered = select_answered(known, baseline=None, rng=self.rng, **options)
-        best = clustered.centroids[-1]
-        for label, centroid in enumerate(clustered.centroids[:-1]):
-            if centroid <= 0 or centroid < self.rule.least * best:
-                why = f"its group scores {centroid:.3f}, which points nowhere beside the best group's {best:.3f}"
-                self._drop(np.flatnonzero(clustered.labels == label), Role.DROPPED, why)
-        return replace(clustered, scores=np.where(np.isfinite(scores), scores, np.nan))
+        return replace(select_answered(known, baseline=None, rng=self.rng, **options), scores=scores)
 
-    def _drop_harm(self, clustered: Selection) -> None:
-        """Buy a look at every group; one whose updates make the model worse on the root data goes.
-
-        One local model is often worse than the global one, honest or not, so that a group must also be worse than the
-        best group by as much: what all do is no evidence against anybody.
-        """
+    def _look_at_groups(self, clustered: Selection) -> None:
+        """Buy a look at every group; drop those that are noise, then those that do harm."""
         groups = [members for members in self._groups(clustered) if members.size]
-        means = {i: _mean(bought) for i, members in enumerate(groups) if (bought := self._look(members))}
-        if not means:
-            return
-        before = self._judge(self.buyer.model)
-        after = {i: self._judge(self.buyer.model + mean) for i, mean in means.items()}
-        best = max(after.values())
-        for i, (kappa, deviation) in after.items():
-            margin = self.rule.deviations * max(deviation, before[1])
-            if kappa < min(before[0], best[0]) - margin:
-                self.flagged.update({self.buyer.providers[j]: self.state["epoch"] for j in groups[i]})
-                self._drop(groups[i], Role.DROPPED, "updates of its group, bought for a look, made the model worse")
+        looks = {i: bought for i, members in enumerate(groups) if (bought := self._look(members))}
+        noise = [i for i, bought in looks.items() if not self._agree(list(bought.values()))]
+        for i in noise if len(noise) < len(groups) else []:
+            self._flag(groups[i], "updates of its group, bought for a look, agree no more than random signs would")
+            del looks[i]
+        means = {i: _mean(bought) for i, bought in looks.items()}
+        for i in self._harmful(means):
+            why = "updates of its group, bought for a look, made the model worse"
+            self._flag(groups[i], why) if self._root_is_even() else self._drop(groups[i], Role.DROPPED, why)
         self._weigh_by_length(groups, means)
+
+    def _agree(self, vectors: list[Vector]) -> bool:
+        """Whether two updates of a group have more in common than their random signs would give.
+
+        Under random signs  cos(a, b) = Σ ±|a_i b_i| / (‖a‖‖b‖)  has deviation  √(Σ a_i² b_i²) / (‖a‖‖b‖).
+        """
+        if len(vectors) < 2:
+            return True  # nothing to compare with is no evidence
+        product = vectors[0] * vectors[1]
+        return float(product.sum()) > self.rule.deviations * _length(product)
+
+    def _harmful(self, means: Mapping[int, Vector]) -> list[int]:
+        """Groups worse on the root data than the current model and than the best group.
+
+        One local model is often worse than the global one, honest or not: what all do is no evidence against anybody.
+        """
+        before, deviation = self._judge(self.buyer.model)
+        after = {i: self._judge(self.buyer.model + mean) for i, mean in means.items()}
+        bar = min([before, *([max(after.values())[0]] if after else [])])
+        return [i for i, (kappa, own) in after.items() if kappa < bar - self.rule.deviations * max(own, deviation)]
 
     def _weigh_by_length(self, groups: list[NDArray[np.int64]], means: Mapping[int, Vector]) -> None:
         """A group whose looks are longer than the best group's counts less: length is not quality."""
-        reference = _length(means[max(means)])  # groups rise with their score
+        reference = _length(means[max(means)]) if means else 0.0  # groups rise with their score
         for i, mean in means.items():
             if (length := _length(mean)) > reference > 0:
                 self.factors[groups[i]] = reference / length
@@ -185,15 +193,12 @@ class _Case:
         if 0 < len(low) < members.size:
             self._drop(low, Role.DROPPED, "is in the low category, and the root data are even enough to tell")
 
-    def _apply_budget(self, clustered: Selection) -> None:
-        """Draw whom to buy: a look is paid for already; the rest in equal parts from every group."""
+    def _apply_budget(self) -> None:
+        """Draw whom to buy among who is left; a look is paid for already."""
         room = max(1, int(self.rule.budget * len(self.buyer.providers) + 1e-9))
-        members = set(self.left().tolist())
-        wanted = sorted(members & self.looked)
-        queues = [self.rng.permutation(sorted(set(g.tolist()) - self.looked)).tolist() for g in self._groups(clustered)]
-        while len(wanted) < room and any(queues):
-            wanted += [int(queue.pop()) for queue in queues if queue][: room - len(wanted)]
-        self._drop(sorted(members - set(wanted)), Role.SPARED, "good enough, but the budget went to others")
+        wanted = [i for i in self.left().tolist() if i in self.looked]
+        others = self.rng.permutation([i for i in self.left().tolist() if i not in self.looked])
+        self._drop(others[max(0, room - len(wanted)) :], Role.SPARED, "good enough, but the budget went to others")
 
     # --- helpers -------------------------------------------------------------------------------------------------
 
@@ -222,6 +227,10 @@ class _Case:
         counts = np.bincount(self.buyer.labels, minlength=self.buyer.classes)
         shares = counts[counts > 0] / counts.sum()
         return counts.size < 2 or float(-(shares * np.log(shares)).sum() / np.log(counts.size)) >= self.rule.evenness
+
+    def _flag(self, group: NDArray[np.int64], reason: str) -> None:
+        self.flagged.update({self.buyer.providers[i]: self.state["epoch"] for i in group})
+        self._drop(group, Role.DROPPED, reason)
 
     def _drop(self, providers: Sequence[int] | NDArray[np.int64], role: Role, reason: str) -> None:
         for i in providers:

@@ -37,7 +37,8 @@ class Evidence:
 
     budget: float = 0.65
     looks: int = 2  # updates of a group to buy for a look
-    deviations: float = 3.0  # how many standard errors make harm, or agreement
+    deviations: float = 3.0  # how many standard errors make harm
+    agreement: float = 3.0  # how many standard errors above nothing make two updates agree
     memory: int = 10  # epochs for which noise, and with even root data harm, is remembered
     follower: float = 0.95  # cosine with the last step of the model from which an update adds nothing
     same: float = 1e-4  # scores closer than this in every direction are those of copies
@@ -91,7 +92,7 @@ class _Case:
         self._drop_followers(follow)
         self._drop_copies(scores, follow)
         if not self.left().size:
-            return replace(nobody(scores.size), reasons=tuple(self.reasons))
+            return replace(nobody(scores.size), scores=scores, roles=tuple(self.roles), reasons=tuple(self.reasons))
         clustered = self._cluster(scores)
         if self._root_is_even():
             self._drop_low(clustered)
@@ -127,6 +128,8 @@ class _Case:
     def _drop_followers(self, follow: Floats | None) -> None:
         if follow is not None:
             riders = np.flatnonzero(follow > self.rule.follower)
+            if np.isin(self.left(), riders).all():
+                return  # where everybody goes on as before, nobody stands out
             self._drop(riders, Role.DROPPED, "repeats the model's last step, so that it adds nothing")
 
     def _drop_copies(self, scores: Floats, follow: Floats | None) -> None:
@@ -168,7 +171,7 @@ class _Case:
         if len(vectors) < 2:
             return True  # nothing to compare with is no evidence
         product = vectors[0] * vectors[1]
-        return float(product.sum()) > self.rule.deviations * _length(product)
+        return float(product.sum()) > self.rule.agreement * _length(product)
 
     def _harmful(self, means: Mapping[int, Vector]) -> list[int]:
         """Groups worse on the root data than the current model and than the best group.
@@ -194,9 +197,9 @@ class _Case:
             self._drop(low, Role.DROPPED, "is in the low category, and the root data are even enough to tell")
 
     def _apply_budget(self) -> None:
-        """Draw whom to buy among who is left; a look is paid for already."""
-        room = max(1, int(self.rule.budget * len(self.buyer.providers) + 1e-9))
+        """Draw whom to buy among who is left; a look is paid for already, also one that led nowhere."""
         wanted = [i for i in self.left().tolist() if i in self.looked]
+        room = max(1, int(self.rule.budget * len(self.buyer.providers) + 1e-9) - len(self.looked) + len(wanted))
         others = self.rng.permutation([i for i in self.left().tolist() if i not in self.looked])
         self._drop(others[max(0, room - len(wanted)) :], Role.SPARED, "good enough, but the budget went to others")
 

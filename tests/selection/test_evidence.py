@@ -1,0 +1,304 @@
+"""Drop on evidence only: what counts as evidence, what does not, and what is bought."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from martfl.errors import InputError
+from martfl.selection import Role, explain, make_strategy
+
+HALF = (0, 1)  # root data with half of the classes cannot judge everybody
+KEPT = (Role.HIGH_QUALITY, Role.SPARED)  # bought, or good enough to be
+
+
+def evidence(**options):
+    return make_strategy("evidence", **options)
+
+
+def once(strategy, buyer, *, seed=0):
+    return strategy.decide(strategy.start(), buyer, np.random.default_rng(seed))[1]
+
+
+def kept(selection):
+    return {i for i, role in enumerate(selection.roles) if role in KEPT}
+
+
+def signs(rows, seed=9):
+    return rows * np.random.default_rng(seed).choice([-1.0, 1.0], rows.shape)
+
+
+# --- nothing speaks against anybody ----------------------------------------------------------------------------------
+
+
+def test_alike_and_good_all_stay_in(world) -> None:
+    selection = once(evidence(), world.buyer(world.around(world.truth, 12)))
+    assert kept(selection) == set(range(12))
+    assert selection.weights.sum() == pytest.approx(1.0)
+    assert (selection.weights[list(selection.bought)] > 0).all()
+
+
+def test_groups_biased_like_the_root_and_others_are_all_kept_where_the_root_cannot_judge(world) -> None:
+    updates = np.vstack([world.around(world.only(HALF), 6), world.around(world.truth, 6)])
+    selection = once(evidence(budget=1.0), world.buyer(updates, classes=HALF))
+    assert selection.clusters > 1, "the two kinds are told apart …"
+    assert kept(selection) == set(range(12)), "… and neither is dropped for it"
+    paper = make_strategy("martfl")
+    _, captured = paper.decide(paper.start(), world.buyer(updates, classes=HALF), np.random.default_rng(0))
+    assert not captured.weights[6:].any(), "the paper's rule drops the good ones here"
+
+
+def test_where_the_root_is_even_the_low_category_goes(world) -> None:
+    updates = np.vstack([world.around(world.truth, 6), world.around(world.only(HALF), 6)])
+    selection = once(evidence(budget=1.0), world.buyer(updates))
+    assert kept(selection) == set(range(6))
+    assert all("low category" in selection.reason(i) for i in range(6, 12))
+    wary = once(evidence(budget=1.0, evenness=1.1), world.buyer(updates))
+    assert not any("low category" in wary.reason(i) for i in range(12)), (
+        "root data that are never trusted drop nobody so"
+    )
+
+
+# --- what adds nothing -----------------------------------------------------------------------------------------------
+
+
+def test_who_repeats_the_last_step_is_dropped(world, epochs) -> None:
+    honest = world.around(world.truth, 8)
+    first = world.buyer(honest, classes=HALF)
+    strategy = evidence(budget=1.0)
+    state, selection = strategy.decide(strategy.start(), first, np.random.default_rng(0))
+    delivered = first.deliver(selection)
+    state = strategy.learn(state, selection, first, delivered)
+    step = sum(selection.weights[i] * row for i, row in delivered.items())
+    updates = np.vstack([world.around(world.truth, 6, spread=1.0, seed=1), step, 0.5 * step])
+    riders = world.buyer(updates, classes=HALF, model=first.model + step)
+    _, selection = strategy.decide(state, riders, np.random.default_rng(1))
+    assert len(riders.scored) == 2, "scored against the baseline and against the last step"
+    assert kept(selection) == set(range(6))
+    assert "last step" in selection.reason(6) and "last step" in selection.reason(7)
+    loose = evidence(budget=1.0, follower=1.0)
+    assert "last step" not in loose.decide(state, riders, np.random.default_rng(1))[1].reason(7)
+
+
+def test_where_everybody_goes_on_as_before_nobody_is_a_follower(world, epochs) -> None:
+    buyers = [world.buyer(world.around(world.truth, 6, spread=0.2, seed=seed), classes=HALF) for seed in range(3)]
+    for selection in epochs(evidence(budget=1.0), buyers):
+        assert kept(selection) == set(range(6))
+
+
+def test_of_copies_one_stays(world, epochs) -> None:
+    honest = world.around(world.truth, 6, spread=1.0)
+    updates = np.vstack([honest, honest[:1], honest[:1]])
+    first = world.around(world.truth, 8, spread=1.0, seed=4)
+    buyers = [world.buyer(rows, classes=HALF) for rows in (first, updates)]
+    selection = epochs(evidence(budget=1.0), buyers)[1]
+    assert len(kept(selection) & {0, 6, 7}) == 1
+    assert sum("copy" in selection.reason(i) for i in (0, 6, 7)) == 2
+    allowed = epochs(evidence(budget=1.0, same=0.0), [world.buyer(b.updates, classes=HALF) for b in buyers])[1]
+    assert not any("copy" in allowed.reason(i) for i in range(8))
+
+
+@pytest.mark.parametrize("classes", [(0, 1, 2, 3), HALF])
+def test_noise_is_dropped_whatever_the_root_holds(world, classes) -> None:
+    honest = world.around(world.truth, 8)
+    selection = once(evidence(budget=1.0), world.buyer(np.vstack([honest, signs(honest)]), classes=classes))
+    assert kept(selection) == set(range(8))
+    assert not selection.weights[8:].any()
+
+
+def test_noise_is_known_by_what_two_updates_have_in_common(world) -> None:
+    honest = world.around(world.truth, 8)
+    buyer = world.buyer(np.vstack([honest, signs(honest)]), classes=HALF)
+    strategy = evidence(budget=1.0)
+    state, selection = strategy.decide(strategy.start(), buyer, np.random.default_rng(0))
+    assert all("random signs" in selection.reason(i) for i in range(8, 16))
+    assert set(state["records"]) == {f"p{i}" for i in range(8, 16)}
+    lax = once(evidence(budget=1.0, agreement=-1000.0), buyer)
+    assert not any("random signs" in lax.reason(i) for i in range(16))
+
+
+# --- what does harm --------------------------------------------------------------------------------------------------
+
+
+def harmful_world(world, *, classes=(0, 1, 2, 3)):
+    """Three groups by score: 0–3 look best and do harm, 4–9 are good, 10–13 point elsewhere."""
+    own = world.truth + 2.0 * world.dead
+    harmful = world.around(-2.0 * world.truth + 9.0 * world.dead, 4, spread=0.1)
+    good = world.around(world.truth + 0.8 * world.dead, 6, spread=0.1)
+    other = world.around(signs(world.truth) - 0.1 * world.dead, 4, spread=0.1)
+    return lambda **changes: world.buyer(np.vstack([harmful, good, other]), classes=classes, own_update=own, **changes)
+
+
+def test_a_group_that_makes_the_model_worse_is_dropped_and_remembered(world) -> None:
+    build, strategy = harmful_world(world), evidence(budget=1.0, memory=3)
+    buyer = build()
+    state, selection = strategy.decide(strategy.start(), buyer, np.random.default_rng(0))
+    assert kept(selection) == set(range(4, 10))
+    looked = set(buyer.bought) & set(range(4))
+    assert 0 < len(looked) <= 2 and all(selection.roles[i] is Role.CANDIDATE for i in looked), "a look is paid for"
+    assert set(state["records"]) == {"p0", "p1", "p2", "p3"}
+    names = [f"p{i}" for i in range(14)][::-1]
+    for epoch in range(1, 4):
+        state = strategy.learn(state, selection, buyer, buyer.deliver(selection))
+        buyer = build()
+        buyer.updates, buyer.providers = buyer.updates[::-1], names
+        state, selection = strategy.decide({**state, "baseline": None}, buyer, np.random.default_rng(epoch))
+        assert not kept(selection) & {10, 11, 12, 13}, "known by name, wherever it stands in the list"
+        on_record = "record" in selection.reason(13) or "did harm" in selection.reason(13)
+        assert on_record == (epoch < 3), "forgotten after three epochs, and then looked at again"
+
+
+def test_without_memory_a_harmful_group_is_looked_at_every_epoch(world) -> None:
+    build, strategy = harmful_world(world), evidence(budget=1.0, memory=0)
+    buyer = build()
+    state, selection = strategy.decide(strategy.start(), buyer, np.random.default_rng(0))
+    state = strategy.learn(state, selection, buyer, buyer.deliver(selection))
+    again = build()
+    strategy.decide({**state, "baseline": None}, again, np.random.default_rng(1))
+    assert set(again.bought) & set(range(4))
+
+
+def test_harm_that_is_within_the_error_is_no_harm(world) -> None:
+    strict, lax = (once(evidence(budget=1.0, deviations=d), harmful_world(world)()) for d in (3.0, 1000.0))
+    assert not kept(strict) & set(range(4)) and set(range(4)) <= kept(lax)
+
+
+def test_when_everybody_does_harm_somebody_still_is_bought(world) -> None:
+    selection = once(evidence(), world.buyer(world.around(-3.0 * world.truth, 8)))
+    assert selection.bought and selection.weights.sum() == pytest.approx(1.0)
+
+
+# --- what is bought --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("budget", "most"), [(0.1, 2), (0.4, 8), (0.6, 12), (0.8, 16), (1.0, 20)])
+def test_the_budget_is_the_most_that_is_bought(world, budget, most) -> None:
+    buyer = world.buyer(world.around(world.truth, 20))
+    selection = once(evidence(budget=budget), buyer)
+    assert len(selection.bought) == most
+    assert set(buyer.bought) <= set(selection.bought), "a look is used, too"
+    assert sum(role is Role.SPARED for role in selection.roles) == 20 - most
+
+
+def test_looks_that_led_nowhere_count_against_the_budget(world) -> None:
+    honest = world.around(world.truth, 10)
+    buyer = world.buyer(np.vstack([honest, signs(honest)]), classes=HALF)
+    selection = once(evidence(budget=0.4), buyer)
+    assert not selection.weights[10:].any()
+    assert len(set(buyer.bought) | set(selection.bought)) <= 8
+
+
+@pytest.mark.parametrize("looks", [1, 2, 3])
+def test_no_more_looks_than_asked_for(world, looks) -> None:
+    updates = np.vstack([world.around(world.only(HALF), 6), world.around(world.truth, 6)])
+    buyer = world.buyer(updates, classes=HALF)
+    selection = once(evidence(budget=1.0, looks=looks), buyer)
+    assert len(buyer.bought) <= looks * selection.clusters
+    assert len(buyer.scored) == 1
+
+
+def test_the_spared_take_turns(world) -> None:
+    updates = world.around(world.truth, 10)
+    bought = [once(evidence(budget=0.5), world.buyer(updates), seed=seed).bought for seed in range(12)]
+    assert set().union(*bought) == set(range(10))
+
+
+# --- always ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_epoch_of_silence_buys_nobody_and_forgets_nothing(world) -> None:
+    strategy, buyer = evidence(), world.buyer(world.around(world.truth, 4), silent=frozenset(range(4)))
+    before = {**strategy.start(), "baseline": world.truth, "records": {"p9": 0}}
+    state, selection = strategy.decide(before, buyer, np.random.default_rng(0))
+    state = strategy.learn(state, selection, buyer, {})
+    assert selection.bought == () and not selection.weights.any()
+    assert set(selection.roles) == {Role.SILENT} and all(selection.reason(i) for i in range(4))
+    assert state["baseline"] is before["baseline"] and state["records"] == {"p9": 0}
+
+
+def test_a_market_without_providers(world) -> None:
+    buyer = world.buyer(np.empty((0, world.truth.size)))
+    assert once(evidence(), buyer).weights.size == 0 and not buyer.scored
+
+
+def test_one_provider_gets_everything(world) -> None:
+    selection = once(evidence(), world.buyer(world.around(world.truth, 1)))
+    assert selection.weights.tolist() == [1.0] and selection.bought == (0,)
+
+
+def test_who_does_not_deliver_a_look_is_no_reason_to_stop(world) -> None:
+    buyer = world.buyer(world.around(world.truth, 6), missing=frozenset(range(6)))
+    selection = once(evidence(), buyer)
+    assert selection.weights.sum() == pytest.approx(1.0) and not buyer.bought
+
+
+def test_the_silent_are_named_as_such_beside_the_others(world) -> None:
+    selection = once(evidence(budget=1.0), world.buyer(world.around(world.truth, 6), silent=frozenset({1, 4})))
+    assert [i for i, role in enumerate(selection.roles) if role is Role.SILENT] == [1, 4]
+    assert kept(selection) == {0, 2, 3, 5}
+
+
+def test_the_dropped_are_called_dropped_even_where_nobody_is_left(world) -> None:
+    strategy = evidence()
+    state = {**strategy.start(), "records": {"p0": 0, "p1": 0}}
+    _, selection = strategy.decide(state, world.buyer(world.around(world.truth, 2)), np.random.default_rng(0))
+    assert not selection.weights.any()
+    assert set(selection.roles) == {Role.DROPPED}
+
+
+def test_the_same_seed_decides_the_same(world) -> None:
+    updates = np.vstack(
+        [world.around(world.only(HALF), 7), world.around(world.truth, 7), signs(world.around(world.truth, 4))]
+    )
+    first, second = (once(evidence(), world.buyer(updates, classes=HALF), seed=3) for _ in range(2))
+    assert first.roles == second.roles and first.reasons == second.reasons
+    assert np.array_equal(first.weights, second.weights)
+
+
+def test_state_can_be_kept_on_disk_and_is_not_changed_in_place(world, epochs) -> None:
+    strategy, buyer = evidence(), world.buyer(world.around(world.truth, 6))
+    start = strategy.start()
+    before = pickle.dumps(start)
+    state, selection = strategy.decide(start, buyer, np.random.default_rng(0))
+    state = strategy.learn(state, selection, buyer, buyer.deliver(selection))
+    assert pickle.dumps(start) == before
+    assert pickle.loads(pickle.dumps(state))["epoch"] == 1
+
+
+def test_the_next_baseline_counts_groups_not_heads(world) -> None:
+    many, few = world.around(world.only(HALF), 10, spread=0.1), world.around(world.truth, 3, spread=0.1)
+    strategy = evidence(budget=1.0, max_clusters=2)
+    buyer = world.buyer(np.vstack([many, few]), classes=HALF)
+    state, selection = strategy.decide(strategy.start(), buyer, np.random.default_rng(0))
+    assert selection.clusters == 2
+    baseline = strategy.learn(state, selection, buyer, dict(enumerate(buyer.updates)))["baseline"]
+    pulls = [float(baseline @ row.mean(axis=0) / np.linalg.norm(row.mean(axis=0))) for row in (many, few)]
+    assert pulls[0] == pytest.approx(pulls[1], rel=0.02)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_every_provider_is_given_a_role_and_a_reason(world, epochs, data) -> None:
+    kinds = [world.truth, world.only(HALF), -world.truth, world.dead, signs(world.truth), 0.0 * world.truth]
+    picks = data.draw(st.lists(st.integers(0, len(kinds) - 1), min_size=1, max_size=14))
+    rows = np.vstack([world.around(kinds[k], 1, seed=i) for i, k in enumerate(picks)])
+    quiet = frozenset(data.draw(st.sets(st.integers(0, len(picks) - 1), max_size=3)))
+    classes = data.draw(st.sampled_from([HALF, (0, 1, 2, 3), (2,)]))
+    budget = data.draw(st.sampled_from([0.1, 0.5, 1.0]))
+    buyers = [world.buyer(rows, classes=classes, silent=quiet) for _ in range(2)]
+    for selection, buyer in zip(epochs(evidence(budget=budget), buyers), buyers, strict=True):
+        assert len(selection.roles) == len(picks) and all(selection.reason(i) for i in range(len(picks)))
+        assert selection.weights.sum() == pytest.approx(1.0) or not selection.weights.any()
+        assert not set(np.flatnonzero(selection.weights)) - set(selection.bought)
+        assert set(buyer.bought) <= set(selection.bought), "whatever was looked at is bought"
+        assert explain(selection).row_count == len(picks)
+
+
+@pytest.mark.parametrize(
+    "options", [{"budget": 0.0}, {"budget": 1.1}, {"looks": 0}, {"memory": -1}, {"deviations": -1.0}]
+)
+def test_parameters_out_of_range_are_refused(options) -> None:
+    with pytest.raises(InputError, match="got"):
+        evidence(**options)

@@ -6,6 +6,7 @@ afterwards, so these are all the ways in which a process can die.
 """
 
 import hashlib
+import shutil
 import threading
 from dataclasses import dataclass, field
 from functools import cache
@@ -308,6 +309,12 @@ def build(tmp_path):
     make.close = close
     yield make
     close()
+
+
+@pytest.fixture
+def copy_folder(tmp_path):
+    """A market's folder once more, to go on from there; nobody may have it open."""
+    return lambda folder: shutil.copytree(folder, tmp_path / "copy")
 
 
 @pytest.fixture(scope="session")

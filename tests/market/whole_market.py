@@ -1,6 +1,6 @@
 """A whole market in a folder, as a program of its own, for tests that kill it: `whole_market.py FOLDER EPOCHS`.
 
-Started again on the same folder it goes on. What came of it is printed as JSON at the end.
+Started again on the same folder it goes on. It prints each step, and what came of it as JSON.
 """
 
 import json
@@ -15,9 +15,7 @@ import conftest
 def main() -> None:
     folder, epochs = Path(sys.argv[1]), int(sys.argv[2])
     market = conftest.Market(conftest.Setting(folder, providers=3, terms=conftest.PLAIN))
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
-    market.acquirer.tell = lambda epoch, step, text: sys.stderr.write(f"{epoch} {step}\n")
+    market.acquirer.tell = lambda epoch, step, text: print(epoch, step, flush=True)  # noqa: T201
     market.run(epochs)
     ends = [market.outcome(epoch) for epoch in range(1, epochs + 1)]
     left = market.chain.balance(market.trading.address)

@@ -37,7 +37,9 @@ def dashboard(
     reader = _reader(journal, chain, config, contract) if chain else None
     app = make_app(Watcher(journal, reader), token=token, local=is_local(host) and token is None)
     typer.echo(f"http://{f'[{host}]' if ':' in host else host}:{port}/  (Ctrl+C stops)")
-    uvicorn.run(app, host=host, port=port, log_level="warning", access_log=False, timeout_graceful_shutdown=1)
+    uvicorn.run(
+        app, host=host, port=port, log_level="warning", access_log=False, timeout_graceful_shutdown=1, ws="none"
+    )
 
 
 def _reader(journal: Path, chain: str, config: Path | None, contract: str | None) -> "LedgerReader":
@@ -58,6 +60,7 @@ def _reader(journal: Path, chain: str, config: Path | None, contract: str | None
 def report(
     folder: Annotated[Path, typer.Argument(help="A demo, an acquirer's journal, or a lab's results.")],
     out: Annotated[Path | None, typer.Option(help="The file to write; report.html in the folder by default.")] = None,
+    provider: Annotated[str | None, typer.Option(help="Only what concerns this provider, to hand to it.")] = None,
     experiment: Annotated[Path | None, typer.Option(help="A lab's experiment file, for its table and figure.")] = None,
     tensorboard: Annotated[Path | None, typer.Option(help="Also write TensorBoard events into this folder.")] = None,
 ) -> None:
@@ -69,7 +72,7 @@ def report(
     if is_lab(folder):
         typer.echo(write_lab_report(folder, target, experiment=experiment))
     else:
-        typer.echo(write_report(folder, target))
+        typer.echo(write_report(folder, target, provider=provider))
     if tensorboard is not None:
         from martfl.dashboard.tracking import track
 

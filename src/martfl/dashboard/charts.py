@@ -95,7 +95,8 @@ def score_chart(epoch: Epoch, names: Mapping[str, str]) -> Html:
     title = f"Scores and weights of epoch {epoch.number}"
     picture = _svg(height, title, [*grid, *bands, *ticks, *marks, *(tags if few else []), axis])
     roles = dict.fromkeys(role_of(turn) for turn in turns)
-    legend = h("ul", [h("li", _swatch(role), role) for role in roles], class_="legend")
+    note = h("li", "dashed: the centres of the clusters, numbered") if epoch.centroids else None
+    legend = h("ul", [h("li", _swatch(role), role) for role in roles], note, class_="legend")
     return h("figure", h("figcaption", "weight in the new model"), picture, legend)
 
 
@@ -145,7 +146,7 @@ def _line(points: Sequence[tuple[float, float]], across: Axis, up: Axis, number:
 
 def _centroid(x: float, height: int, number: int) -> Html:
     line = h("line", x1=x, x2=x, y1=TOP, y2=height - BOTTOM, class_="centroid")
-    return join([line, _text(x + 5, height - BOTTOM - 4, f"cluster {number + 1}", class_="tick")])
+    return join([line, _text(x + 4, height - BOTTOM - 4, str(number + 1), class_="tick")])
 
 
 SHAPES = {

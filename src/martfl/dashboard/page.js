@@ -10,9 +10,9 @@ function say(words, kind) {
   status.className = kind;
 }
 
-function replaceSection(name, html, after) {
-  let old = document.getElementById(name);
-  if (shown.get(name) === html && old) return old;
+function replaceSection(name, digest, html, after) {
+  const old = document.getElementById(name);
+  if (html === null) return old;
   const template = document.createElement("template");
   template.innerHTML = html; // made and escaped by the server; scripts in it would not run
   const fresh = template.content.firstElementChild;
@@ -34,19 +34,22 @@ function replaceSection(name, html, after) {
   } else {
     main.prepend(fresh);
   }
-  shown.set(name, html);
+  shown.set(name, digest);
   return fresh;
 }
 
 async function refresh() {
-  const answer = await fetch("sections", { headers: { accept: "application/json" } });
+  const have = [...shown.values()].join(",");
+  const answer = await fetch("sections?have=" + have, { headers: { accept: "application/json" } });
   if (answer.status === 401) return location.reload();
   if (!answer.ok) throw new Error(answer.statusText);
   const content = await answer.json();
   let last = null;
-  for (const [name, html] of content.sections) last = replaceSection(name, html, last);
+  for (const [name, digest, html] of content.sections) last = replaceSection(name, digest, html, last);
   for (const section of [...main.querySelectorAll(":scope > section")]) {
-    if (!content.sections.some(([name]) => name === section.id)) section.remove();
+    if (content.sections.some(([name]) => name === section.id)) continue;
+    section.remove();
+    shown.delete(section.id);
   }
   say(content.status, "live");
 }

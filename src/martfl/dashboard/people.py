@@ -68,14 +68,17 @@ def _used(story: Story) -> list[tuple[str, str]]:
     return [(role, words) for role, words in ROLE_WORDS.items() if role in found]
 
 
-def views(story: Story) -> Html:
-    """What happened to my update, and why this weight: a part for each provider."""
+def views(story: Story, *, latest: int | None = None) -> Html:
+    """What happened to my update, and why this weight: a part for each provider; `latest` limits the epochs told."""
     note = h("p", "Find your name: what happened to your updates, why you got this weight, and what you were paid.")
-    parts = [_view(story, address) for address in sorted(story.parties, key=lambda a: label(story, a).lower())]
+    parts = [
+        view(story, address, latest=latest) for address in sorted(story.parties, key=lambda a: label(story, a).lower())
+    ]
     return section("views", "For each provider", note, *parts)
 
 
-def _view(story: Story, address: str) -> Html:
+def view(story: Story, address: str, *, opened: bool = False, latest: int | None = None) -> Html:
+    """One provider's part."""
     turns, total = story.turns_of(address), story.paid_to(address)
     title = h(
         "summary",
@@ -86,14 +89,26 @@ def _view(story: Story, address: str) -> Html:
     epochs = {epoch.number: epoch for epoch in story.epochs}
     sentences = [
         h("li", h("strong", f"Epoch {n} ({verdict(epochs[n])}). "), h("bdi", turn_sentence(story, epochs[n], turn)))
-        for n, turn in turns.items()
+        for n, turn in list(turns.items())[-(latest or len(turns)) :]
     ]
-    weights = [(f"epoch {n}", turn.weight, _weight_words(story, turn)) for n, turn in list(turns.items())[-MOST_MARKS:]]
+    weights = [
+        (f"epoch {n}", turn.weight, _weight_words(story, turn))
+        for n, turn in list(turns.items())[-(latest or MOST_MARKS) :]
+    ]
     chart = bars(weights, title="Weight in the new model, and payment", kind="s0") if weights else None
     checked = sum(turn.checked for turn in turns.values())
     words = f"You checked the published model against the chain in {plural(checked, 'epoch')}." if checked else ""
     where = h("p", "Your address: ", h("code", address, class_="long"))
-    return h("details", title, where, h("ul", sentences, class_="plain"), chart, h("p", words), id=anchor(address))
+    return h(
+        "details",
+        title,
+        where,
+        h("ul", sentences, class_="plain"),
+        chart,
+        h("p", words),
+        id=anchor(address),
+        open=opened,
+    )
 
 
 def _weight_words(story: Story, turn: Turn) -> str:

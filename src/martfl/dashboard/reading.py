@@ -41,6 +41,8 @@ def read_story(folder: Path, *, ledger: Ledger | None = None, extra: Mapping[str
     for step in steps:
         by_epoch.setdefault(step.epoch, {})[step.name] = step
     market = by_epoch.pop(0, {}).get("market")
+    if by_epoch and not any("open" in found for found in by_epoch.values()):
+        raise InputError(f"the journal in {place} is not an acquirer's: no epoch was opened in it")
     facts: Mapping[str, Any] = market.value if market else {}
     story = _frame(facts, by_epoch, known)
     epochs = tuple(_epoch(number, found, remarks, facts, known) for number, found in sorted(by_epoch.items()))
@@ -104,7 +106,7 @@ def _epoch(
         outcome=over.get("phase", ""),
         opened=min(step.at - step.seconds for step in steps.values()),
         latest=last.at,
-        deadline=max(step.value.get("deadline", 0) for step in steps.values() if isinstance(step.value, dict)),
+        deadline=_deadline(steps),
         turns=_turns(steps, set(bought), {r.subject: r for r in remarks if r.epoch == number and r.kind in OFFENCES}),
         distribution=chosen.get("distribution", ""),
         centroids=tuple(chosen.get("centroids", ())),
@@ -122,6 +124,11 @@ def _epoch(
         transactions=_transactions(number, steps, facts.get("acquirer", "")),
         model=str(_of(steps, "aggregate", None, "")),
     )
+
+
+def _deadline(steps: Steps) -> int:
+    stated = [step.value.get("deadline", 0) for step in steps.values() if isinstance(step.value, dict)]
+    return max(stated, default=0)
 
 
 def _stage(steps: Steps) -> str:

@@ -41,7 +41,7 @@ def sections(story: Story, *, detailed: int | None = None) -> dict[str, Html]:
         "money": costs.money_flow(story),
         "costs": costs.costs(story),
         "checks": costs.checks(story),
-        "views": people.views(story),
+        "views": people.views(story, latest=detailed),
         "transactions": costs.transactions(story),
         "market": _market(story),
     }

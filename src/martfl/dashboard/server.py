@@ -4,6 +4,7 @@ The server says over server-sent events *that* something changed; the page then 
 """
 
 import asyncio
+import hashlib
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ class Page:
     watcher: Watcher
     pause: float = 0.5
     streams: int = 0
+    rendered: tuple[Story, dict[str, tuple[Html, str]]] | None = None
 
     async def index(self) -> Response:
         """The page as it is now; it works without the script, only not live."""
@@ -49,15 +51,23 @@ class Page:
         head = [h("link", rel="stylesheet", href="style.css"), h("script", src="page.js", defer=True)]
         status = h("p", _status(story), id="status", role="status", aria_live="polite")
         subtitle = "A market for model updates, live. This page only reads."
-        content = sections(story, detailed=DETAILED).values()
+        content = [html for html, _ in (await self._parts(story)).values()]
         return HTMLResponse(
             document(story.name, head, content, navigation=navigation(), subtitle=subtitle, status=status)
         )
 
-    async def parts(self) -> Response:
-        """The sections, by name, in order."""
-        story = await run_in_threadpool(self.watcher.story)
-        return JSONResponse({"sections": list(sections(story, detailed=DETAILED).items()), "status": _status(story)})
+    async def parts(self, have: str = "") -> Response:
+        """The sections as [name, digest, HTML], in order; without the HTML for digests that the page has."""
+        story, known = await run_in_threadpool(self.watcher.story), set(have.split(","))
+        parts = await self._parts(story)
+        found = [[name, digest, None if digest in known else html] for name, (html, digest) in parts.items()]
+        return JSONResponse({"sections": found, "status": _status(story)})
+
+    async def _parts(self, story: Story) -> dict[str, tuple[Html, str]]:
+        """Rendered once for all readers of a story."""
+        if self.rendered is None or self.rendered[0] is not story:
+            self.rendered = story, await run_in_threadpool(_render, story)
+        return self.rendered[1]
 
     async def events(self, request: Request) -> Response:
         """A line whenever something changed."""
@@ -142,6 +152,11 @@ def _login_page(error: str) -> str:
     style = h("link", rel="stylesheet", href="style.css")
     box: Html = h("section", h("p", "Whoever started this page has its token."), note, form)
     return document("martfl", style, box)
+
+
+def _render(story: Story) -> dict[str, tuple[Html, str]]:
+    parts = sections(story, detailed=DETAILED)
+    return {name: (html, hashlib.sha256(html.encode()).hexdigest()[:16]) for name, html in parts.items()}
 
 
 def _status(story: Story) -> str:

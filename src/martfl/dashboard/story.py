@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 WHOLE = 1 << 16  # what the integer weights of an epoch sum to
 
@@ -172,6 +173,14 @@ class Story:
         """Everything that a provider has been paid."""
         return sum(turn.paid or 0 for turn in self.turns_of(provider).values())
 
-    def turns_of(self, provider: str) -> dict[int, Turn]:
+    def turns_of(self, provider: str) -> Mapping[int, Turn]:
         """A provider's epochs."""
-        return {epoch.number: turn for epoch in self.epochs for turn in epoch.turns if turn.provider == provider}
+        return self._turns.get(provider, {})
+
+    @cached_property
+    def _turns(self) -> dict[str, dict[int, Turn]]:
+        found: dict[str, dict[int, Turn]] = {}
+        for epoch in self.epochs:
+            for turn in epoch.turns:
+                found.setdefault(turn.provider, {})[epoch.number] = turn
+        return found

@@ -21,7 +21,7 @@ ROLE_WORDS = {
     "dropped": "judged and not bought",
     "spared": "good enough, not drawn",
     "silent": "gave no valid score",
-    "caught": "caught cheating",
+    "caught": "cheated, found out, dropped on chain",
 }
 STAGE_WORDS = {
     "training": "providers train and commit",

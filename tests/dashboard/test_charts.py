@@ -1,0 +1,51 @@
+"""Pictures: well-formed, within their frame, for no points, few and many."""
+
+from xml.etree import ElementTree
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from martfl.dashboard.charts import WIDTH, Axis, bars, line_chart, score_chart, stack
+from martfl.dashboard.story import Epoch, Turn
+
+numbers = st.floats(-1e6, 1e6)
+roles = st.sampled_from(["high quality", "qualified", "candidate", "dropped", "spared", "baseline", "silent"])
+
+
+@given(numbers, st.floats(1e-3, 1e6), st.integers(2, 10))
+def test_ticks_are_round_ordered_and_inside(low, span, count):
+    axis = Axis(low, low + span, 0.0, 100.0)
+    ticks = axis.ticks(count)
+    assert ticks == sorted(ticks) and len(ticks) <= 2 * count + 2
+    assert all(-0.01 <= axis.at(tick) <= 100.01 for tick in ticks)
+
+
+@given(st.dictionaries(st.text("ab<&\"'", max_size=5), st.lists(st.tuples(st.integers(0, 50), numbers), max_size=9)))
+def test_lines_stay_in_the_frame(series):
+    drawn = line_chart(series, title="t", x="round", y="y")
+    root = ElementTree.fromstring(drawn)
+    for circle in root.iter("circle"):
+        assert 0 <= float(circle.get("cx")) <= WIDTH and 0 <= float(circle.get("cy")) <= 240
+
+
+@given(st.lists(st.tuples(st.floats(-1, 1), roles, st.floats(0, 1)), max_size=40), st.lists(st.floats(-1, 1)))
+def test_every_judged_provider_is_on_the_score_chart(found, centroids):
+    turns = tuple(
+        Turn(provider=str(i), score=score, role=role, weight=weight) for i, (score, role, weight) in enumerate(found)
+    )
+    epoch = Epoch(number=1, stage="over", turns=turns, centroids=tuple(centroids))
+    root = ElementTree.fromstring(score_chart(epoch, {str(i): "<x>" for i in range(len(found))}))
+    assert len([g for g in root.iter("g") if g.get("class") == "mark"]) == len(found)
+
+
+@given(st.lists(st.integers(0, 10**30), min_size=1, max_size=6))
+def test_a_stack_fills_its_width(values):
+    parts = [("name", value, "words", "s0") for value in values]
+    (picture,) = [svg for svg in ElementTree.fromstring(stack(parts, title="t")) if svg.get("role") == "img"]
+    widths = [float(rect.get("width")) for rect in picture]
+    assert sum(widths) <= WIDTH + 0.01 and (not any(values) or sum(widths) >= WIDTH - 2 * len(values))
+
+
+def test_bars_are_in_proportion():
+    root = ElementTree.fromstring(bars([("a", 4.0, "four"), ("b", 2.0, "two"), ("c", 0.0, "none")], title="t"))
+    assert [float(rect.get("width")) for rect in root.iter("rect")] == [100.0, 50.0, 0.5]

@@ -1,8 +1,12 @@
-"""A market on a chain, driven phase by phase. Every test runs on the embedded chain and on anvil."""
+"""A market on a chain, driven phase by phase.
+
+Every test runs on the embedded chain, on anvil with `MARTFL_TEST_CHAIN=anvil`, on one after the other with `both`.
+"""
 
 import contextlib
 import functools
 import hashlib
+import os
 import threading
 from pathlib import Path
 
@@ -21,6 +25,8 @@ WINDOW = 1000
 FEE = 7_000
 DEPOSIT = 10**15 + 11
 CONTRACTS = Path(__file__).parent
+CHAINS = {"embedded": ["embedded"], "anvil": ["anvil"], "both": ["embedded", "anvil"]}
+CHOSEN = CHAINS[os.environ.get("MARTFL_TEST_CHAIN", "embedded")]
 ACCOUNTS = [local_account(index) for index in range(130)]
 
 
@@ -165,7 +171,7 @@ def embedded():
         yield chain
 
 
-@pytest.fixture(params=["embedded", pytest.param("anvil", marks=pytest.mark.anvil)])
+@pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.anvil] * (name == "anvil")) for name in CHOSEN])
 def chain(request):
     if request.param == "embedded":
         chain = request.getfixturevalue("embedded")

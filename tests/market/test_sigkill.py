@@ -14,7 +14,7 @@ EPOCHS = 2
 
 
 def run(folder, *, seen, delay):
-    """Run until the market tells something new, and kill it `delay` seconds later; what it printed at its end, if any.
+    """Run until the market tells a second new thing, kill it `delay` seconds later; what it printed at its end, if any.
 
     Without `delay` it is left alone.
     """
@@ -23,8 +23,9 @@ def run(folder, *, seen, delay):
         for line in process.stdout:
             if line.startswith("{"):
                 return json.loads(line)
-            if delay is not None and line not in seen:
-                seen.add(line)
+            new = line not in seen
+            seen.add(line)
+            if delay is not None and new and len(seen) % 2 == 0:
                 time.sleep(delay)
                 process.send_signal(signal.SIGKILL)
                 return None

@@ -135,7 +135,7 @@ class Acquirer:
         """Open the epoch on chain with reward and penalty in one payment."""
 
         def send() -> dict[str, Any]:
-            amount = -(-self.terms.money.reward * (10_000 + self.terms.money.penalty_ratio) // 10_000)
+            amount = self.terms.money.deposit
             nonce = secrets.token_bytes(32)
             key = f"{self.trading.address}/{epoch}/open"
             done = self.trading.new_epoch(nonce=nonce, amount=amount, account=self.account, key=key)

@@ -209,7 +209,8 @@ class Desk:
         for baseline, scores in self.baselines:
             reported = scores[position]
             if reported is not None and not (checked := check_score(reported, baseline, update)):
-                self._blame(name, FORGED, f"reported {checked.reported:.4f}, the update gives {checked.expected}")
+                truth = "none" if checked.expected is None else f"{checked.expected:.4f}"
+                self._blame(name, FORGED, f"reported {checked.reported:.4f}, the update gives {truth}")
                 return False
         return True
 

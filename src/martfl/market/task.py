@@ -52,7 +52,15 @@ def load_data(source: str) -> Any:
         files = [folder / "x.npy", folder / "y.npy"]
         if missing := [file.name for file in files if not file.is_file()]:
             raise MarketError(f"a data folder holds x.npy and y.npy; {folder} lacks {', '.join(missing)}")
-        return tuple(np.load(file, allow_pickle=False) for file in files)
+        return tuple(_load(file) for file in files)
     if ":" in source:
         return load_entry(source)()
     raise MarketError(f"data must be a folder or 'module:function', got {source!r}")
+
+
+def _load(file: Path) -> NDArray[Any]:
+    try:
+        array: NDArray[Any] = np.load(file, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise MarketError(f"{file} is not a numpy array of numbers: {error}") from error
+    return array

@@ -5,6 +5,7 @@ Everything here is hashed but `[chain]`, which says where the market is found.
 
 import hashlib
 import json
+import math
 import tomllib
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
@@ -34,6 +35,11 @@ class MoneyTerms:
     advance_fee: int = 10**16
     minimum_deposit: int = 10**15
     token: str = "0x" + "00" * 20
+
+    @property
+    def deposit(self) -> int:
+        """What opens an epoch: reward and penalty together, rounded up."""
+        return -(-self.reward * (10_000 + self.penalty_ratio) // 10_000)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,13 +134,13 @@ def read_terms(values: dict[str, Any]) -> Terms:
 def to_toml(terms: Terms) -> str:
     """The terms as a file that `load_terms` reads back to the same hash."""
     sections = asdict(terms)
-    lines = [f"name = {json.dumps(sections.pop('name'))}"]
+    lines = [f"name = {_toml(sections.pop('name'))}"]
     for section, content in sections.items():
         tables = {key: value for key, value in content.items() if isinstance(value, dict)}
         lines += ["", f"[{section}]", *(f"{k} = {_toml(v)}" for k, v in content.items() if k not in tables)]
         for key, table in tables.items():
             if table:
-                lines += ["", f"[{section}.{key}]", *(f"{k} = {_toml(v)}" for k, v in table.items())]
+                lines += ["", f"[{section}.{key}]", *(f"{_toml(k)} = {_toml(v)}" for k, v in table.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -148,11 +154,14 @@ def _rules(terms: Terms) -> list[tuple[bool, str]]:
         (money.reward >= 1, f"money.reward must be at least 1, got {money.reward}"),
         (1 <= money.penalty_ratio <= 10**6, f"money.penalty_ratio must be 1 to 1000000, got {money.penalty_ratio}"),
         (money.advance_fee >= 0, f"money.advance_fee must not be negative, got {money.advance_fee}"),
-        (money.minimum_deposit >= 1, f"money.minimum_deposit must be at least 1, got {money.minimum_deposit}"),
+        (
+            1 <= money.minimum_deposit <= money.deposit,
+            f"money.minimum_deposit must be 1 to {money.deposit} (reward and penalty), got {money.minimum_deposit}",
+        ),
         (shortest >= 1, f"every deadline must be at least 1 second, got {shortest}"),
         (settlement.scheme in SCHEMES, f"settlement.scheme must be one of {SCHEMES}, got {settlement.scheme!r}"),
         (2 <= settlement.bits <= 32, f"settlement.bits must be 2 to 32, got {settlement.bits}"),
-        (settlement.scale > 0, f"settlement.scale must be positive, got {settlement.scale}"),
+        (0 < settlement.scale < math.inf, f"settlement.scale must be positive and finite, got {settlement.scale}"),
         (settlement.epochs >= 1, f"settlement.epochs must be at least 1, got {settlement.epochs}"),
         (selection.rule in STRATEGIES, f"selection.rule must be one of {known}, got {selection.rule!r}"),
         (selection.baselines >= 1, f"selection.baselines must be at least 1, got {selection.baselines}"),
@@ -185,4 +194,11 @@ def _value(kind: Any, value: Any, where: str) -> Any:
 
 
 def _toml(value: Any) -> str:
-    return repr(value) if isinstance(value, float) else json.dumps(value)
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_toml(str(k))} = {_toml(v)}' for k, v in value.items())}}}"
+    # JSON's strings are TOML's, but for the characters that JSON writes as pairs and the one it leaves alone.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,85 @@
+"""Messages: what is encoded is decoded, and nothing else is accepted."""
+
+import json
+from dataclasses import fields
+
+import pytest
+from eth_account import Account
+from hypothesis import given
+from hypothesis import strategies as st
+
+from martfl.market import messages as ms
+from martfl.market.errors import MessageError
+
+MARKET = "0x" + "aB" * 20
+SENDER = Account.from_key(b"\x01" * 32)
+VALUES = {int: st.integers(0, 2**40), str: st.text(max_size=40), bool: st.booleans(), bytes: st.binary(max_size=300)}
+MESSAGES = st.one_of([st.builds(kind, **{f.name: VALUES[f.type] for f in fields(kind)}) for kind in ms.KINDS.values()])
+EXAMPLE = ms.encode(ms.ScoreReply(epoch=3, baseline=1, body=b"answer" * 20), market=MARKET, account=SENDER)
+
+
+@given(message=MESSAGES)
+def test_what_is_encoded_is_decoded(message):
+    data = ms.encode(message, market=MARKET, account=SENDER)
+    assert ms.decode(data, market=MARKET.lower()) == (message, SENDER.address)
+
+
+@given(data=st.binary(max_size=400))
+def test_bytes_that_are_no_message(data):
+    for guess in (data, ms.MAGIC + data, EXAMPLE[:40] + data):
+        with pytest.raises(MessageError):
+            ms.decode(guess, market=MARKET)
+
+
+@given(at=st.integers(0, len(EXAMPLE) - 1), bit=st.integers(0, 7))
+def test_no_bit_can_be_changed(at, bit):
+    data = bytearray(EXAMPLE)
+    data[at] ^= 1 << bit
+    try:
+        signer = ms.decode(bytes(data), market=MARKET)[1]
+    except MessageError:
+        return
+    assert signer != SENDER.address or bytes(data) == EXAMPLE
+
+
+@given(length=st.integers(0, len(EXAMPLE) - 1))
+def test_no_byte_can_be_missing(length):
+    with pytest.raises(MessageError):
+        ms.expect(ms.ScoreReply, EXAMPLE[:length], market=MARKET, sender=SENDER.address, epoch=3)
+
+
+NAMES = st.sampled_from(["kind", "version", "market", "body", "fields", "epoch"])
+LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=9)
+
+
+@given(head=st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(NAMES, inner)))
+def test_any_json_as_a_head(head):
+    text = json.dumps(head).encode()
+    data = ms.MAGIC + len(text).to_bytes(4, "big") + text + bytes(65)
+    with pytest.raises(MessageError):
+        ms.decode(data, market=MARKET)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"market": "0x" + "11" * 20}, "the message is for market"),
+        ({"sender": "0x" + "11" * 20}, "must be signed by"),
+        ({"epoch": 4}, "must be about epoch 4"),
+        ({"kind": ms.Delivery}, "a message of kind 'delivery' was due"),
+        ({"most": 0, "pad": 70_000}, "an answer here has at most 0 bytes"),
+    ],
+)
+def test_what_is_not_expected(options, words):
+    body = bytes(options.pop("pad", 1))
+    data = ms.encode(ms.ScoreReply(epoch=3, body=body), market=MARKET, account=SENDER)
+    given_ = {"kind": ms.ScoreReply, "market": MARKET, "sender": SENDER.address, "epoch": 3, **options}
+    kind = given_.pop("kind")
+    with pytest.raises(MessageError, match=words):
+        ms.expect(kind, data, **given_)
+
+
+def test_a_refusal_is_an_error_that_says_why():
+    data = ms.encode(ms.Refusal(epoch=3, reason="too late"), market=MARKET, account=SENDER)
+    with pytest.raises(MessageError, match="refused: too late"):
+        ms.expect(ms.ScoreReply, data, market=MARKET, sender=SENDER.address, epoch=3)

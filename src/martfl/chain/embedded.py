@@ -11,7 +11,6 @@ from typing import Any
 
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
-from eth_tester import EthereumTester
 from eth_tester.exceptions import TransactionFailed
 from eth_utils.address import to_canonical_address
 from eth_utils.crypto import keccak
@@ -23,6 +22,7 @@ from web3.providers.eth_tester.defaults import API_ENDPOINTS
 from web3.types import RPCEndpoint, RPCResponse
 
 from martfl.chain.evm import CHAIN_ID, GAS_LIMIT, LocalBackend
+from martfl.chain.logs import LocalTester
 from martfl.chain.network import Chain, ChainError, Receipt, Step, receipt_of
 from martfl.chain.store import NodeStore
 from martfl.errors import InputError
@@ -111,7 +111,7 @@ class LocalProvider(EthereumTesterProvider):
 
     def __init__(self, backend: LocalBackend, lock: Any) -> None:
         endpoints: dict[str, Any] = {**API_ENDPOINTS, "eth": {**API_ENDPOINTS["eth"], "chainId": lambda *_: CHAIN_ID}}
-        super().__init__(EthereumTester(backend), endpoints)
+        super().__init__(LocalTester(backend), endpoints)
         self._lock = lock
 
     def make_request(self, method: RPCEndpoint, params: Any) -> RPCResponse:

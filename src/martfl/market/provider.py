@@ -174,9 +174,11 @@ class Provider:
     def _claim(self, epoch: int) -> int:
         standing = self.trading.read_provider(epoch, self.account.address)
         if standing.claimable:
-            self.trading.claim_reward(epoch, account=self.account, key=self._key(epoch, "claim"))
-        # Asked of the chain, because a claim may have been sent just before a crash.
-        paid = self.trading.events(ev.Claimed, epoch=epoch)
+            done = self.trading.claim_reward(epoch, account=self.account, key=self._key(epoch, "claim"))
+            return done.event(ev.Claimed).amount
+        if not standing.claimed:
+            return 0
+        paid = self.trading.events(ev.Claimed, epoch=epoch)  # sent just before a crash: the chain knows how much
         return sum(event.amount for event in paid if event.party == self.account.address)
 
     def _has_sold(self, epoch: int) -> bool:

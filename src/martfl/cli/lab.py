@@ -59,9 +59,19 @@ def run(
     )
     records = _with_bar(request, execute)
     single = file is None and len(records) == 1
-    emit(records[0] if single else records, as_json=json, render=lambda: [_overview(records)])
+    report = _report(request)
+    emit(records[0] if single else records, as_json=json, render=lambda: [_overview(records), f"Report: {report}"])
     if any(record["status"] == "failed" for record in records):
         raise typer.Exit(1)
+
+
+def _report(request: Any) -> Path:
+    """One HTML file beside the results, on everything that the folder holds by now."""
+    from martfl.dashboard.lab_report import write_lab_report
+    from martfl.lab.command import planned_runs
+
+    folder = request.out / planned_runs(request)[0]
+    return write_lab_report(folder, folder / "report.html")
 
 
 def _with_bar(request: Any, execute: Any) -> list[dict[str, Any]]:

@@ -1,0 +1,59 @@
+"""Many providers, many epochs, one process: no epoch is lost, and nothing grows that should not."""
+
+import gc
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from martfl.chain.state import Phase
+
+MB = 1 << 20
+
+
+def resident():
+    gc.collect()
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def open_files():
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def blobs(market):
+    """Bytes of the parties' blobs, beside the models and memories that stay."""
+    size = "SELECT COALESCE(SUM(LENGTH(data)), 0) FROM blobs WHERE name NOT IN ('model', 'state')"
+    return sum(journal._db.execute(size).fetchone()[0] for journal in market.journals.values())
+
+
+def endure(build, kit, *, providers, epochs):
+    """Bytes of memory, open files and threads after each epoch."""
+    market = build(providers=providers, terms=kit.PLAIN, rows=20)
+    found = []
+    for epoch in range(1, epochs + 1):
+        market.run(epoch)
+        assert market.trading.read_epoch(epoch).phase is Phase.SETTLED
+        assert blobs(market) == 0
+        found.append((resident(), open_files(), threading.active_count()))
+    assert market.money_in(epochs) == market.money_out(epochs)
+    assert market.chain.balance(market.trading.address) == 0
+    return found
+
+
+def check_flat(found, *, most):
+    """Once warm, an epoch adds no files and no threads, and no more memory than its part of the chain."""
+    warm, last, epochs = found[1], found[-1], len(found) - 2
+    assert (last[1], last[2]) == (warm[1], warm[2])
+    assert (last[0] - warm[0]) / epochs < most
+
+
+def test_twelve_providers_three_epochs(build, kit):
+    check_flat(endure(build, kit, providers=12, epochs=3), most=12 * MB)
+
+
+@pytest.mark.long
+def test_fifty_providers_ten_epochs(build, kit, record_property):
+    found = endure(build, kit, providers=50, epochs=10)
+    record_property("megabytes", [round(memory / MB) for memory, _, _ in found])
+    check_flat(found, most=15 * MB)

@@ -51,24 +51,29 @@ def test_an_epoch_is_settled_between_processes(site):
 
 
 @pytest.mark.long
-def test_killed_parties_resume(site):
-    """SIGKILL the acquirer after its commit step and a provider after its commitment; both are started again."""
+@pytest.mark.parametrize("killed", ["acquirer", "provider", "both"])
+def test_killed_parties_resume(site, killed):
+    """SIGKILL after everybody has committed, and start again: the provider comes back at a new node."""
     place = site(providers=3)
     deployed = place.deploy()
     buyer, victim = place.wallets[0], place.wallets[1]
     acquirer = place.start_acquirer(epochs=1)
     sellers = [place.start_provider(i) for i in range(3)]
     wait_for(lambda: "epoch 1, commit: 3 of 3" in place.said(buyer), 180, lambda: place.said(buyer))
-    os.kill(acquirer.pid, signal.SIGKILL)
-    os.kill(sellers[0].pid, signal.SIGKILL)
-    acquirer.wait(), sellers[0].wait()
-    place.start_provider(0)
-    acquirer = place.start_acquirer(epochs=1)
+    if killed != "acquirer":
+        os.kill(sellers[0].pid, signal.SIGKILL)
+        sellers[0].wait()
+        place.start_provider(0)
+    if killed != "provider":
+        os.kill(acquirer.pid, signal.SIGKILL)
+        acquirer.wait()
+        acquirer = place.start_acquirer(epochs=1)
     place.hasten(1, seconds=400)
     (epoch,) = finish(place, acquirer, 400)["epochs"]
     assert (epoch["phase"], epoch["committed"]) == ("SETTLED", 3)
     assert victim.address in epoch["weights"]
     trading = Trading(place.chain, deployed["contract"], since=deployed["block"])
+    assert trading.read_epoch(1).providers == 3
     wait_for(lambda: place.chain.balance(trading.address) == 0, 60, lambda: place.said(victim))
 
 

@@ -25,7 +25,7 @@ def _words(message: ms.Message) -> str:
         case ms.Verdict(reason=reason):
             return f"{epoch}: the published model is NOT the one on chain, objected: {reason}"
         case ms.Claimed(amount=amount):
-            return f"{epoch}: over; claimed {amount} wei"
+            return f"{epoch}: over; {amount} wei claimed"
         case ms.Refusal(reason=reason):
             return f"{epoch}: refused a request: {reason}"
     return f"{epoch}: answered ({message.kind})"

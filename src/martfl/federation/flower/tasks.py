@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import httpx
-from flwr.app import Error, Message
+from flwr.app import Context, Error, Message
 from flwr.clientapp import ClientApp
 from flwr.common.constant import ErrorCode, SubStatus
 from flwr.common.serde import context_from_proto, run_from_proto
@@ -128,21 +128,27 @@ def _take_run(runtime: Runtime, run_id: int, seconds: float) -> str:
 
 
 def _answer(runtime: Runtime, app: ClientApp, token: str) -> None:
+    """Work on one task. Whatever happens, Flower is told its end, or the SuperNode would wait for it for ever."""
     client = runtime.client(token=token)
+    context, status, details = None, SubStatus.FAILED, "the message could not be fetched or answered"
     try:
         with _beating(client):
             message, context, _, _ = pull_task_input(client)
-            status, details = SubStatus.COMPLETED, ""
-            try:
-                reply = app(message, context)
-            except Exception as error:
-                log.exception("the app failed on a message")
-                status, details = SubStatus.FAILED, type(error).__name__
-                reply = Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, details), reply_to=message)
-            push_message(client, reply, context)
-        push_task_output(client, context, status, details)
+            push_message(client, _reply(app, message, context), context)
+        status, details = SubStatus.COMPLETED, ""
+    except Exception:  # Flower has errors of many kinds for a connection that breaks in between
+        log.exception("a task failed")
     finally:
+        push_task_output(client, context, status, details)
         client.close()
+
+
+def _reply(app: ClientApp, message: Message, context: Context) -> Message:
+    try:
+        return app(message, context)
+    except Exception as error:
+        log.exception("the app failed on a message")
+        return Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, type(error).__name__), reply_to=message)
 
 
 @contextmanager

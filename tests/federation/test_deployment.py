@@ -4,12 +4,15 @@ import json
 import os
 import signal
 
+import httpx
 import pytest
+from flwr.proto.runtime_pb2 import AcquireTaskRequest
 from processes import memory_mb, wait_for
 
 from martfl.chain.state import Phase
 from martfl.chain.trading import Trading
 from martfl.cli import roles
+from martfl.federation.flower.tasks import Runtime
 
 pytestmark = pytest.mark.anvil
 
@@ -36,6 +39,10 @@ def test_an_epoch_is_settled_between_processes(site):
     assert f'contract = "{deployed["contract"]}"' in (place.folder / "market.toml").read_text()
     acquirer = place.start_acquirer(epochs=1)
     sellers = [place.start_provider(i, "--epochs", "1") for i in range(3)]
+    wait_for(lambda: "joined" in place.said(place.wallets[0]), 240, lambda: place.said(place.wallets[0]))
+    stranger = Runtime(f"127.0.0.1:{place.port}", b"not the secret" * 3, place.tls.authority.read_bytes()).client()
+    with pytest.raises(httpx.HTTPStatusError, match=r"401|403"):
+        stranger.AcquireTask(AcquireTaskRequest(supported_task_types=["flwr-serverapp"]))
     place.hasten(1, seconds=300)
     (epoch,) = finish(place, acquirer, 240)["epochs"]
     assert (epoch["phase"], epoch["committed"], sum(epoch["weights"].values())) == ("SETTLED", 3, 1 << 16)

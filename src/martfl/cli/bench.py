@@ -114,3 +114,24 @@ def gas(
     if figure is not None:
         draw(report, figure)
     emit(report, as_json=json, render=lambda: tables(report))
+
+
+@app.command()
+def market(
+    dataset: Annotated[str, typer.Option(help="fmnist or digits; fmnist by default where MARTFL_DATA is set.")] = "",
+    providers: Annotated[int, typer.Option(min=1, help="Providers in the market.")] = 10,
+    json: JsonFlag = False,
+) -> None:
+    """Seconds and bytes of one epoch of a market, step by step, beside the training that it trades."""
+    from martfl.bench.market import bench_market
+
+    result = bench_market(dataset=dataset, providers=providers)
+    steps = [
+        (name, f"{seconds:.2f}", f"{result.steps_bytes.get(name, 0):,}") for name, seconds in result.steps_s.items()
+    ]
+    rows = [("training", f"{result.training_s:.2f}", ""), *steps, ("market", f"{result.market_s:.2f}", "")]
+    title = f"One epoch, {result.dataset}, {result.parameters:,} parameters, {result.providers} providers"
+    share = f"{100 * result.market_share_of_training:.0f} % of training; bytes a parameter:"
+    wire = f"score request {result.score_request_bytes_per_parameter:.2f}"
+    wire += f", delivery {result.delivery_bytes_per_parameter:.2f}"
+    emit(result, as_json=json, render=lambda: [table(title, ["step", "s", "bytes"], rows), f"{share} {wire}"])

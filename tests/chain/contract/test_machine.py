@@ -309,6 +309,5 @@ def test_few_runs(chain, make_market):
 
 
 @pytest.mark.long
-def test_many_runs(embedded, request):
-    market_type = type(request.getfixturevalue("market"))
+def test_many_runs(embedded, market_type):
     run(embedded, functools.partial(market_type, embedded), runs=500, steps=50)

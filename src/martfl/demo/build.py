@@ -91,7 +91,7 @@ def _compose(options: DemoOptions, folder: Path, chain: EmbeddedChain, stack: co
     buyer, *sellers = chain.accounts
     on_chain = contract_terms(terms, settler, task.initial(), buyer.address)
     trading = Trading.deploy(chain, terms=on_chain, account=buyer, key="deploy")
-    terms = replace(terms, chain=ChainTerms(profile="embedded", contract=trading.address))
+    terms = replace(terms, chain=ChainTerms(profile="local", contract=trading.address))
     (folder / "market.toml").write_text(to_toml(terms), encoding="utf-8")
     root, shares = _split(dataset, options)
     behaviours = _cast(options)

@@ -11,7 +11,7 @@ import numpy as np
 from martfl.chain import events as ev
 from martfl.dashboard.ledger import LedgerReader
 from martfl.dashboard.reading import RESULT
-from martfl.dashboard.report import write_report
+from martfl.dashboard.report import write_file, write_report
 from martfl.demo.build import Demo, DemoOptions, open_demo
 from martfl.market.acquirer import Tell
 from martfl.market.buying import OFFENCES
@@ -63,7 +63,7 @@ def run_demo(options: DemoOptions, folder: Path, *, tell: Tell | None = None) ->
 def _reported(demo: Demo, result: DemoResult) -> DemoResult:
     """Write the result, then the report on it, while the chain is open."""
     known = to_json(result)
-    (demo.folder / RESULT).write_text(json.dumps(known, indent=2), encoding="utf-8")
+    write_file(demo.folder / RESULT, json.dumps(known, indent=2))
     ledger = LedgerReader(demo.trading).read()
     report = write_report(demo.folder, demo.folder / "report.html", ledger=ledger, extra=known)
     return replace(result, report=str(report))

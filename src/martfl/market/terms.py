@@ -86,7 +86,7 @@ class ReputationTerms:
 class ChainTerms:
     """Where the market is: a chain profile and, once deployed, the contract and the block since when it is there."""
 
-    profile: str = "embedded"
+    profile: str = "local"
     contract: str = ""
     since: int = 0
 

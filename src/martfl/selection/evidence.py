@@ -10,7 +10,8 @@ that the buyer can hold up to it:
   than the current model, and than the best group's, by several standard errors, judged only on the classes that the
   root data hold;
 - *is not needed*: only where the root data hold all classes evenly, so that they can tell good from bad, the low
-  category of the paper's clustering is dropped too.
+  category of the paper's clustering is dropped too, and whose delivered model was clearly worse than the best one of
+  its epoch is left out for some epochs.
 
 A low or negative score alone is no evidence: where the root data are biased, the baseline may be the one that errs.
 What is left is bought up to the budget, drawn anew each epoch, at equal weights (less for groups of longer updates).
@@ -67,10 +68,12 @@ class Evidence:
         return {**state, "records": {**case.fresh_records(), **case.flagged}, "previous": buyer.model}, selection
 
     def learn(self, state: State, selection: Selection, buyer: Buyer, delivered: Mapping[int, Vector]) -> State:
-        """The next baseline, balanced over groups."""
+        """The next baseline, balanced over groups; with even root data also a record of who turned out bad."""
         baseline = _balanced_mean(selection, delivered)
         kept = state["baseline"] if baseline is None else baseline
-        return {**state, "epoch": state["epoch"] + 1, "baseline": kept}
+        bad = _worse_than_best(buyer, delivered, self.deviations) if root_is_even(buyer, self.evenness) else []
+        records = {**state["records"], **dict.fromkeys(bad, state["epoch"])}
+        return {**state, "epoch": state["epoch"] + 1, "baseline": kept, "records": records}
 
 
 class _Case:
@@ -94,7 +97,7 @@ class _Case:
         if not self.left().size:
             return replace(nobody(scores.size), scores=scores, roles=tuple(self.roles), reasons=tuple(self.reasons))
         clustered = self._cluster(scores)
-        if self._root_is_even():
+        if root_is_even(self.buyer, self.rule.evenness):
             self._drop_low(clustered)
         self._look_at_groups(clustered)
         self._apply_budget()
@@ -155,12 +158,16 @@ class _Case:
         looks = {i: bought for i, members in enumerate(groups) if (bought := self._look(members))}
         noise = [i for i, bought in looks.items() if not self._agree(list(bought.values()))]
         for i in noise if len(noise) < len(groups) else []:
-            self._flag(groups[i], "updates of its group, bought for a look, agree no more than random signs would")
+            why = "updates of its group, bought for a look, agree no more than random signs would"
+            self._drop(groups[i], Role.DROPPED, why)
+            self._record(groups[i])
             del looks[i]
         means = {i: _mean(bought) for i, bought in looks.items()}
         for i in self._harmful(means):
             why = "updates of its group, bought for a look, made the model worse"
-            self._flag(groups[i], why) if self._root_is_even() else self._drop(groups[i], Role.DROPPED, why)
+            self._drop(groups[i], Role.DROPPED, why)
+            if root_is_even(self.buyer, self.rule.evenness):
+                self._record(groups[i])
         self._weigh_by_length(groups, means)
 
     def _agree(self, vectors: list[Vector]) -> bool:
@@ -178,8 +185,8 @@ class _Case:
 
         One local model is often worse than the global one, honest or not: what all do is no evidence against anybody.
         """
-        before, deviation = self._judge(self.buyer.model)
-        after = {i: self._judge(self.buyer.model + mean) for i, mean in means.items()}
+        before, deviation = judge(self.buyer, self.buyer.model)
+        after = {i: judge(self.buyer, self.buyer.model + mean) for i, mean in means.items()}
         bar = min([before, *([max(after.values())[0]] if after else [])])
         return [i for i, (kappa, own) in after.items() if kappa < bar - self.rule.deviations * max(own, deviation)]
 
@@ -218,22 +225,8 @@ class _Case:
         self.looked.update(bought)
         return bought
 
-    def _judge(self, model: Vector) -> tuple[float, float]:
-        """Kappa and its standard error, the model choosing among the classes that the root data hold.
-
-        The root data cannot judge a model's belief in other classes, so that it is not held against the model.
-        """
-        (row,) = self.buyer.predict([model], among=np.unique(self.buyer.labels))
-        return cohen_kappa(row, self.buyer.labels), kappa_deviation(row, self.buyer.labels)
-
-    def _root_is_even(self) -> bool:
-        counts = np.bincount(self.buyer.labels, minlength=self.buyer.classes)
-        shares = counts[counts > 0] / counts.sum()
-        return counts.size < 2 or float(-(shares * np.log(shares)).sum() / np.log(counts.size)) >= self.rule.evenness
-
-    def _flag(self, group: NDArray[np.int64], reason: str) -> None:
+    def _record(self, group: NDArray[np.int64]) -> None:
         self.flagged.update({self.buyer.providers[i]: self.state["epoch"] for i in group})
-        self._drop(group, Role.DROPPED, reason)
 
     def _drop(self, providers: Sequence[int] | NDArray[np.int64], role: Role, reason: str) -> None:
         for i in providers:
@@ -252,6 +245,29 @@ class _Case:
             roles=tuple(self.roles),
             reasons=tuple(self.reasons),
         )
+
+
+def judge(buyer: Buyer, model: Vector) -> tuple[float, float]:
+    """Kappa and its standard error, the model choosing among the classes that the root data hold.
+
+    The root data cannot judge a model's belief in other classes, so that it is not held against the model.
+    """
+    (row,) = buyer.predict([model], among=np.unique(buyer.labels))
+    return cohen_kappa(row, buyer.labels), kappa_deviation(row, buyer.labels)
+
+
+def root_is_even(buyer: Buyer, evenness: float) -> bool:
+    """Whether the root data hold all classes about equally: the normalised entropy of their shares."""
+    counts = np.bincount(buyer.labels, minlength=buyer.classes)
+    shares = counts[counts > 0] / counts.sum()
+    return counts.size < 2 or float(-(shares * np.log(shares)).sum() / np.log(counts.size)) >= evenness
+
+
+def _worse_than_best(buyer: Buyer, delivered: Mapping[int, Vector], deviations: float) -> list[str]:
+    """Who delivered a model that is worse on the root data than the best delivered one, beyond doubt."""
+    judged = {i: judge(buyer, buyer.model + update) for i, update in delivered.items()}
+    best = max((kappa for kappa, _ in judged.values()), default=0.0)
+    return [buyer.providers[i] for i, (kappa, error) in judged.items() if kappa < best - deviations * error]
 
 
 def _balanced_mean(selection: Selection, delivered: Mapping[int, Vector]) -> Vector | None:

@@ -269,3 +269,12 @@ def test_an_acquirer_with_another_wallet_or_an_older_journal_is_stopped(build, t
     market.buyer, market.folder = market.chain.accounts[0], tmp_path / "elsewhere"
     with pytest.raises(MarketError, match="the chain is ahead of the journal"):
         market.restart_acquirer()
+
+
+def test_a_contract_with_other_code_is_not_joined(build, monkeypatch):
+    market = build(providers=1, terms=EVERYBODY)
+    first = market.providers[0]
+    real = market.trading.code_at(market.trading.address)
+    monkeypatch.setattr(Trading, "code_at", lambda self, address: b"\x60" + real[1:])
+    with pytest.raises(MarketError, match="the code at"):
+        Provider(market.terms, first.task, first.data, market.trading, market.settler, first.journal, first.account)

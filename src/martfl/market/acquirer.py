@@ -18,7 +18,7 @@ from eth_account.signers.local import LocalAccount
 
 from martfl.chain import events as ev
 from martfl.chain.network import ChainError, RevertedError
-from martfl.chain.state import EpochState, Phase
+from martfl.chain.state import MAX_PROVIDERS, EpochState, Phase
 from martfl.chain.state import Terms as ContractTerms
 from martfl.chain.trading import Trading
 from martfl.market import messages as ms
@@ -177,7 +177,9 @@ class Acquirer:
         """Fix the weights on chain; whether there is anything to buy."""
         desk.recheck_scores()
         out = desk.dropped()
-        kept = {n: w for n, w in zip(desk.providers, selection.weights, strict=True) if w > 0 and n not in out}
+        chosen = {n: w for n, w in zip(desk.providers, selection.weights, strict=True) if w > 0 and n not in out}
+        heaviest = sorted(chosen, key=lambda name: -chosen[name])[: self._room()]
+        kept = {name: weight for name, weight in chosen.items() if name in heaviest}
         units = dict(zip(kept, integer_weights(list(kept.values())), strict=True)) if kept else {}
 
         def send() -> dict[str, Any]:
@@ -302,6 +304,11 @@ class Acquirer:
         remarks = self.journal.remarks(subject=name)
         offences = [remark for remark in remarks if remark.kind in OFFENCES and remark.epoch < before]
         return limit > 0 and len(offences) >= limit
+
+    def _room(self) -> int:
+        """How many providers one aggregation can take."""
+        slots = self.terms.settlement.providers if self.terms.settlement.scheme == "sampled" else MAX_PROVIDERS
+        return min(slots, MAX_PROVIDERS)
 
     def model_file(self, epoch: int) -> bytes:
         """The model that `epoch` published; 0 is the initial one."""

@@ -15,6 +15,8 @@ from martfl.market.history import History, read_history
 from martfl.market.settling import Settler
 from martfl.settlement import exact
 
+Question = Callable[[], tuple[bool, str] | None]
+
 
 @dataclass(frozen=True)
 class Check:
@@ -36,7 +38,8 @@ def audit(
         return [Check(epoch, "epoch", False, f"the chain knows no epoch {epoch}")]
     found = [check for e in chosen for check in _Epoch(trading, history, e).checks()]
     files = [_check_file(trading, settler, file, at) for at, file in model_files.items() if epoch in (None, at)]
-    return [*found, *files, *([] if epoch else [_check_balance(trading, history)])]
+    whole = [] if epoch else [_check_code(trading), _check_balance(trading, history)]
+    return [*found, *files, *whole]
 
 
 def _check_file(trading: Trading, settler: Settler, file: bytes, epoch: int) -> Check:
@@ -45,6 +48,11 @@ def _check_file(trading: Trading, settler: Settler, file: bytes, epoch: int) -> 
     except MartflError as error:
         return Check(epoch, "model file", False, str(error))
     return Check(epoch, "model file", True, f"{len(file)} bytes: the model that epoch {epoch} published, every value")
+
+
+def _check_code(trading: Trading) -> Check:
+    same = trading.has_our_code()
+    return Check(0, "contract", same, f"the code is {'that' if same else 'not that'} of the {trading.scheme} contract")
 
 
 def _check_balance(trading: Trading, history: History) -> Check:
@@ -77,7 +85,7 @@ class _Epoch:
         self.committed = {event.provider: event.commitment for event in history.of(ev.ModelCommitted, epoch)}
 
     def checks(self) -> Iterator[Check]:
-        questions: list[tuple[str, Callable[[], tuple[bool, str] | None]]] = [
+        questions: list[tuple[str, Question]] = [
             ("weights", self._weights),
             ("commitments", self._commitments),
             ("drops", self._drops),
@@ -87,6 +95,7 @@ class _Epoch:
             ("phase", self._phase),
             ("shares", self._shares),
             ("money", self._money),
+            *self._sampled(),
         ]
         for name, ask in questions:
             try:
@@ -95,6 +104,14 @@ class _Epoch:
                 answer = False, str(error)
             if answer is not None:
                 yield Check(self.epoch, name, *answer)
+
+    def _sampled(self) -> list[tuple[str, Question]]:
+        if self.trading.scheme != "sampled":
+            return []
+        from martfl.market.audit_sampled import SampledAudit  # with its prover's libraries
+
+        also = SampledAudit(self.trading, self.history, self.epoch, self.state.base)
+        return [("randomness", also.randomness), ("inputs", also.inputs), ("proof", also.proof)]
 
     # --- purchases -----------------------------------------------------------------------------------------------
 
@@ -175,10 +192,11 @@ class _Epoch:
     def _phase(self) -> tuple[bool, str]:
         """The phase that the events lead to."""
         phase, closed = self.state.phase, self.history.of(ev.EpochClosed, self.epoch)
-        published = bool(self.history.of(ev.ModelPublished, self.epoch))
+        done = ev.EpochProved if self.trading.scheme == "sampled" else ev.ModelPublished
+        proved = bool(self.history.of(done, self.epoch))
         if closed:
             return closed[0].phase == phase and len(closed) == 1, f"closed as {phase.name.lower()}"
-        lapsed = published and self.trading.chain.now() > self.state.deadline
+        lapsed = proved and self.trading.chain.now() > self.state.deadline
         good = (phase is Phase.SETTLED) == lapsed
         return good, f"{phase.name.lower()}, no objection prevailed" if lapsed else f"still {phase.name.lower()}"
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from eth_typing import BlockNumber
+from hexbytes import HexBytes
 from web3.types import FilterParams
 
 from martfl.chain import events as ev
@@ -20,6 +21,7 @@ class Entry:
     event: ev.Event
     block: int
     at: int  # the block's timestamp
+    transaction: HexBytes
 
 
 @dataclass(frozen=True)
@@ -32,9 +34,13 @@ class History:
         """The events of a kind in one epoch."""
         return [e.event for e in self.entries if isinstance(e.event, kind) and e.event.epoch == epoch]
 
+    def entries_of(self, kind: type[ev.Event], epoch: int) -> list[Entry]:
+        """… with their blocks and transactions."""
+        return [e for e in self.entries if isinstance(e.event, kind) and e.event.epoch == epoch]
+
     def times(self, kind: type[ev.Event], epoch: int) -> list[int]:
         """When they happened."""
-        return [e.at for e in self.entries if isinstance(e.event, kind) and e.event.epoch == epoch]
+        return [e.at for e in self.entries_of(kind, epoch)]
 
     def epochs(self) -> Sequence[int]:
         """The epochs that were opened."""
@@ -60,5 +66,10 @@ def read_history(trading: Trading) -> History:
     wanted: FilterParams = {"address": trading.address, "fromBlock": BlockNumber(trading.since), "toBlock": "latest"}
     logs = sorted(web3.eth.get_logs(wanted), key=lambda log: (log["blockNumber"], log["logIndex"]))
     times = {number: int(web3.eth.get_block(number)["timestamp"]) for number in {log["blockNumber"] for log in logs}}
-    found = [(event, log["blockNumber"]) for log in logs for event in ev.decode(trading.contract, [log])]
-    return History(tuple(Entry(event, number, times[number]) for event, number in found))
+    return History(
+        tuple(
+            Entry(event, log["blockNumber"], times[log["blockNumber"]], log["transactionHash"])
+            for log in logs
+            for event in ev.decode(trading.contract, [log])
+        )
+    )

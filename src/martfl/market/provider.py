@@ -23,7 +23,7 @@ from martfl.errors import MartflError
 from martfl.market import messages as ms
 from martfl.market.errors import MarketError, MessageError
 from martfl.market.journal import Journal
-from martfl.market.rules import check_contract, last_second
+from martfl.market.rules import check_code, check_contract, last_second
 from martfl.market.sealing import seal
 from martfl.market.settling import Settler
 from martfl.market.task import Floats, Task
@@ -52,6 +52,7 @@ class Provider:
 
     def __post_init__(self) -> None:
         posted = self.trading.terms()
+        check_code(self.trading)
         check_contract(self.terms, posted)
         self.acquirer = posted.acquirer
 
@@ -97,7 +98,7 @@ class Provider:
         epoch = request.epoch
         if self.journal.recall(epoch, "commit") is None and self.journal.blob(epoch, "secret") is None:
             state = self._open_epoch(epoch)
-            self.settler.check(self.trading, request.body, epoch=state.base)
+            self._check_model(request.body, state.base)
             self._prepare_update(epoch, request.body)
         return ms.Committed(epoch=epoch, transaction=self._commit(epoch))
 
@@ -135,13 +136,12 @@ class Provider:
         """Check the published file against the chain; object on chain where it is another model."""
         epoch = request.epoch
         try:
-            self.settler.check(self.trading, request.body, epoch=epoch)
+            self._check_model(request.body, epoch)
         except MarketError as error:
             self.journal.remark(epoch, self.acquirer, "false model", str(error))
             self.journal.once(epoch, "false file", lambda: hashlib.sha256(request.body).hexdigest())
             self._object(epoch)
             return ms.Verdict(epoch=epoch, accepted=False, reason=str(error)[:500])
-        self.journal.once(epoch, "model checked", lambda: True)
         return ms.Verdict(epoch=epoch, accepted=True)
 
     def collect(self, request: ms.Closed) -> ms.Claimed:
@@ -213,6 +213,14 @@ class Provider:
         if state.reward < self.terms.money.reward:
             raise MarketError(f"the terms promise {self.terms.money.reward} wei, epoch {epoch} holds {state.reward}")
         return state
+
+    def _check_model(self, file: bytes, epoch: int) -> None:
+        """Hold a file against the chain; one that was found right when it was published is not computed again."""
+        digest = hashlib.sha256(file).hexdigest()
+        known = self.journal.recall(epoch, "model checked")
+        if known is None or known.value != digest:
+            self.settler.check(self.trading, file, epoch=epoch)
+            self.journal.once(epoch, "model checked", lambda: digest)
 
     def _prepare_update(self, epoch: int, file: bytes) -> None:
         """Train and write down update, secret and nonce, all or none of them, before anything is said on chain."""

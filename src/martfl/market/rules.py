@@ -1,6 +1,7 @@
 """What a contract must say before anybody trades under it, and when each phase is over."""
 
 from martfl.chain.state import EpochState, Phase, PostedTerms
+from martfl.chain.trading import Trading
 from martfl.market.errors import MarketError
 from martfl.market.terms import Terms
 
@@ -13,6 +14,12 @@ def check_contract(terms: Terms, posted: PostedTerms) -> None:
         found = getattr(posted, name)
         if found != stated:
             raise MarketError(f"the terms state {name} = {stated}, the contract enforces {found}")
+
+
+def check_code(trading: Trading) -> None:
+    """Raise unless the chain holds the contract that these sources compile to: another could promise and not keep."""
+    if not trading.has_our_code():
+        raise MarketError(f"the code at {trading.address} is not that of this program's {trading.scheme} contract")
 
 
 def last_second(state: EpochState, terms: Terms) -> int:

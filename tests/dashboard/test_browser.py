@@ -17,11 +17,16 @@ def wait(driver, script, seconds=60):
     return WebDriverWait(driver, seconds, poll_frequency=0.1).until(lambda d: d.execute_script(script))
 
 
+def text(driver, name):
+    """In one go: an element that was found may be replaced before it is read."""
+    return driver.execute_script("return document.getElementById(arguments[0]).innerText", name)
+
+
 def test_the_page_follows_a_demo_while_it_runs(serve, browser, tmp_path):
     page = serve(tmp_path)
     browser.driver.get(page)
     browser.driver.execute_script("window.stayed = true")
-    assert "No epoch has been opened yet" in browser.driver.find_element("id", "timeline").text
+    assert "No epoch has been opened yet" in text(browser.driver, "timeline")
     options = DemoOptions(providers=2, epochs=1, attack="none", malicious=0.0)
     market = threading.Thread(target=run_demo, args=(options, tmp_path), daemon=True)
     market.start()
@@ -30,7 +35,7 @@ def test_the_page_follows_a_demo_while_it_runs(serve, browser, tmp_path):
     market.join(60)
     assert not market.is_alive()
     assert browser.driver.execute_script("return window.stayed")  # the same page, not loaded again
-    assert "Alder" in browser.driver.find_element("id", "providers").text
+    assert "Alder" in text(browser.driver, "providers")
     assert all(url.startswith((page, "data:")) for url in browser.requests())
     assert not browser.complaints()
 
@@ -75,7 +80,7 @@ def test_a_hundred_providers_with_a_hostile_one_among_them(browser, made_up, hos
         browser.driver.execute_script("for (const d of document.querySelectorAll('details')) d.open = true")
         assert browser.driver.title == "a made-up market"
         assert not browser.driver.find_elements("css selector", "main script, main img")
-        assert "<script>document.title" in browser.driver.find_element("id", "providers").text
+        assert "<script>document.title" in text(browser.driver, "providers")
         assert browser.driver.execute_script(WIDE) <= 0
         assert browser.driver.title == "a made-up market"
     assert not browser.complaints()

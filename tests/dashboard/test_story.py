@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from martfl.chain.embedded import EmbeddedChain
-from martfl.dashboard.ledger import ledger_in
+from martfl.dashboard.ledger import Ledger, ledger_in
 from martfl.dashboard.reading import read_story
 from martfl.dashboard.sections import sections
-from martfl.dashboard.story import STAGES
+from martfl.dashboard.story import STAGES, Node
 from martfl.errors import InputError
 from martfl.market.journal import Journal
 
@@ -72,6 +72,18 @@ def test_alarms_tell_of_late_dropped_forged_and_failed(made_up):
     assert set(alarms) == {"late", "forged score", "epoch abandoned"}
     assert alarms["epoch abandoned"].grave and not alarms["late"].grave
     assert "penalty" in sections(read_story(folder))["alarms"]
+
+
+def test_an_acquirer_that_is_late_by_the_chains_clock_raises_an_alarm(made_up):
+    folder = made_up(epochs=1, providers=4, until="collect")
+
+    def late(now):
+        node = Node(block=1, time=now, balance=0, phases={})
+        found = read_story(folder, ledger=Ledger(transactions=(), paid={}, deposits={}, node=node)).alarms
+        return [alarm for alarm in found if "past its deadline" in alarm.text]
+
+    (epoch,) = read_story(folder).epochs
+    assert epoch.stage == "aggregation" and not late(epoch.deadline) and late(epoch.deadline + 1)
 
 
 def test_a_chain_in_use_is_left_alone(demo):

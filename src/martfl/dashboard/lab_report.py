@@ -64,8 +64,15 @@ def _summary(records: Sequence[Record]) -> Html:
     status = [record["status"] for record in records]
     tiles = [("runs", str(len(records))), *((word, str(status.count(word))) for word in ("done", "diverged", "failed"))]
     grid = h("dl", [h("div", h("dt", name), h("dd", value)) for name, value in tiles], class_="tiles")
-    words = f"{plural(len(records), 'run')}. Every figure below is computed from the files beside this report."
-    return section("summary", "In short", grid, h("p", words))
+    words = "Every figure below is computed from the files beside this report."
+    shared = ", ".join(f"{key} {value}" for key, value in _shared(records).items() if value not in ("", None, {}, []))
+    return section("summary", "In short", grid, h("p", words), h("p", "All runs: ", shared, class_="note long"))
+
+
+def _shared(records: Sequence[Record]) -> dict[str, Any]:
+    """Settings in which all runs agree."""
+    first, *others = [record["config"] for record in records]
+    return {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
 
 
 def _table(records: Sequence[Record]) -> Html:

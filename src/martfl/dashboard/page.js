@@ -3,7 +3,9 @@
 "use strict";
 const main = document.querySelector("main");
 const status = document.getElementById("status");
-const shown = new Map();
+const shown = new Map( // section → digest of its content
+  document.querySelector('meta[name="martfl-sections"]').content.split(",").map((pair) => pair.split("=")),
+);
 
 function say(words, kind) {
   status.textContent = words;

@@ -91,6 +91,9 @@ def view(story: Story, address: str, *, opened: bool = False, latest: int | None
         h("li", h("strong", f"Epoch {n} ({verdict(epochs[n])}). "), h("bdi", turn_sentence(story, epochs[n], turn)))
         for n, turn in list(turns.items())[-(latest or len(turns)) :]
     ]
+    last = max(turns, default=0)
+    if last and any(epoch.number > last and epoch.turns for epoch in story.epochs):
+        sentences.append(h("li", f"Since epoch {last + 1} you are not invited any more."))
     weights = [
         (f"epoch {n}", turn.weight, _weight_words(story, turn))
         for n, turn in list(turns.items())[-(latest or MOST_MARKS) :]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from martfl.dashboard.ledger import Ledger
-from martfl.dashboard.story import PHASES, WHOLE, Alarm, Check, Epoch, Party, Story, Transaction, Turn
+from martfl.dashboard.story import PHASES, WHOLE, Alarm, Check, Epoch, Node, Party, Story, Transaction, Turn
 from martfl.errors import InputError
 from martfl.market.buying import OFFENCES
 from martfl.market.journal import NAME, Journal, Remark, Step
@@ -20,6 +20,7 @@ ENDS = {
     "EMPTY": "nobody had committed when the window closed; the deposit went back",
     "DROPPED": "everybody who was bought was dropped",
 }
+ACQUIRERS_TURN = ("scoring", "buying", "delivery", "aggregation")  # stages that the acquirer must end in time
 Steps = Mapping[str, Step]
 
 
@@ -47,14 +48,17 @@ def read_story(folder: Path, *, ledger: Ledger | None = None, extra: Mapping[str
     story = _frame(facts, by_epoch, known)
     epochs = tuple(_epoch(number, found, remarks, facts, known) for number, found in sorted(by_epoch.items()))
     epochs = tuple(_with_ledger(epoch, ledger) for epoch in epochs) if ledger else epochs
-    alarms = _alarms(epochs, remarks, story)
     node = ledger.node if ledger else None
+    alarms = (*_overdue(epochs, node), *_alarms(epochs, remarks))
     return replace(story, epochs=epochs, alarms=alarms, node=node, whole_ledger=ledger is not None)
 
 
 def _beside(place: Path) -> Mapping[str, Any]:
     path = place.parent / RESULT
-    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+    except ValueError as error:
+        raise InputError(f"{path} is not a demo's result: {error}") from error
 
 
 def _frame(facts: Mapping[str, Any], epochs: Mapping[int, Steps], known: Mapping[str, Any]) -> Story:
@@ -106,7 +110,7 @@ def _epoch(
         outcome=over.get("phase", ""),
         opened=min(step.at - step.seconds for step in steps.values()),
         latest=last.at,
-        deadline=_deadline(steps),
+        deadline=_deadline(steps, facts),
         turns=_turns(steps, set(bought), {r.subject: r for r in remarks if r.epoch == number and r.kind in OFFENCES}),
         distribution=chosen.get("distribution", ""),
         centroids=tuple(chosen.get("centroids", ())),
@@ -126,9 +130,11 @@ def _epoch(
     )
 
 
-def _deadline(steps: Steps) -> int:
+def _deadline(steps: Steps, facts: Mapping[str, Any]) -> int:
+    """The last moment for what is going on. Once commitments are in, the purchase has its window after theirs."""
     stated = [step.value.get("deadline", 0) for step in steps.values() if isinstance(step.value, dict)]
-    return max(stated, default=0)
+    buying = "invite" in steps and "prepare" not in steps
+    return max(stated, default=0) + (facts.get("terms", {}).get("deadlines", {}).get("prepare", 0) if buying else 0)
 
 
 def _stage(steps: Steps) -> str:
@@ -234,7 +240,7 @@ def _with_ledger(epoch: Epoch, ledger: Ledger) -> Epoch:
     return replace(epoch, turns=turns, transactions=mine, deposit=ledger.deposits.get(epoch.number, epoch.deposit))
 
 
-def _alarms(epochs: Sequence[Epoch], remarks: Sequence[Remark], story: Story) -> tuple[Alarm, ...]:
+def _alarms(epochs: Sequence[Epoch], remarks: Sequence[Remark]) -> tuple[Alarm, ...]:
     found = [_alarm(remark) for remark in remarks]
     for epoch in epochs:
         late = [turn.provider for turn in epoch.turns if not turn.committed and epoch.stage != "training"]
@@ -247,6 +253,13 @@ def _alarms(epochs: Sequence[Epoch], remarks: Sequence[Remark], story: Story) ->
         doubts = [check for check in epoch.checks if check.what.startswith("the published") and check.passed < check.of]
         found += [Alarm(epoch=epoch.number, kind="doubted", text=_doubt(c), grave=False) for c in doubts]
     return tuple(sorted(found, key=lambda alarm: -alarm.epoch))
+
+
+def _overdue(epochs: Sequence[Epoch], node: Node | None) -> list[Alarm]:
+    """Deadlines that the acquirer is missing now; only the chain's own clock counts."""
+    late = [e for e in epochs if node and e.stage in ACQUIRERS_TURN and 0 < e.deadline < node.time]
+    text = "the acquirer is past its deadline: anybody may expire the epoch, and its penalty goes to the providers"
+    return [Alarm(epoch=epoch.number, kind="late", text=text) for epoch in late]
 
 
 def _alarm(remark: Remark) -> Alarm:

@@ -114,7 +114,7 @@ def _alarms(story: Story) -> Html:
     shown = [_alarm(story, alarm) for alarm in story.alarms[:MOST_ALARMS]]
     more = len(story.alarms) - len(shown)
     rest = h("p", f"… and {plural(more, 'earlier one')}.") if more > 0 else None
-    note = h("p", "A red mark is an offence or a failure; a grey one is only worth knowing.")
+    note = h("p", "A coloured edge marks an offence or a failure; a grey one is only worth knowing.")
     return section("alarms", "Alarms", note, h("ul", shown, class_="alarms"), rest)
 
 
@@ -179,7 +179,8 @@ def _accuracy(story: Story) -> Html:
 def _decisions(story: Story, shown: int) -> Html:
     words = (
         "A score is the cosine between a provider's update and the epoch's baseline, computed under encryption: the "
-        "acquirer learns this one number and nothing else before it buys. Scores are grouped into clusters; the rule "
+        "acquirer learns this one number per baseline and nothing else before it buys. Scores are grouped into "
+        "clusters; the rule "
         f"“{story.rule or 'of the terms'}” then decides who is bought and at which weight. Height is weight: points at "
         "the bottom are not part of the model."
     )

@@ -48,10 +48,16 @@ class Page:
     async def index(self) -> Response:
         """The page as it is now; it works without the script, only not live."""
         story = await run_in_threadpool(self.watcher.story)
-        head = [h("link", rel="stylesheet", href="style.css"), h("script", src="page.js", defer=True)]
+        parts = await self._parts(story)
+        have = ",".join(f"{name}={digest}" for name, (_, digest) in parts.items())
+        head = [
+            h("link", rel="stylesheet", href="style.css"),
+            h("meta", name="martfl-sections", content=have),
+            h("script", src="page.js", defer=True),
+        ]
         status = h("p", _status(story), id="status", role="status", aria_live="polite")
         subtitle = "A market for model updates, live. This page only reads."
-        content = [html for html, _ in (await self._parts(story)).values()]
+        content = [html for html, _ in parts.values()]
         return HTMLResponse(
             document(story.name, head, content, navigation=navigation(), subtitle=subtitle, status=status)
         )

@@ -19,7 +19,7 @@ from martfl.lab.attacks import ATTACKS, Rows, make_attack
 from martfl.lab.data import Dataset, load_dataset
 from martfl.lab.task import LabTask
 from martfl.lab.task import digits as digits_task
-from martfl.market.acquirer import Acquirer, contract_terms
+from martfl.market.acquirer import Acquirer, deploy_market
 from martfl.market.journal import Journal
 from martfl.market.provider import Provider
 from martfl.market.settling import Settler, make_settler
@@ -89,8 +89,8 @@ def _compose(options: DemoOptions, folder: Path, chain: EmbeddedChain, stack: co
     terms = _terms(options, task)
     settler = make_settler(terms, parameters=task.model.size)
     buyer, *sellers = chain.accounts
-    on_chain = contract_terms(terms, settler, task.initial(), buyer.address)
-    trading = Trading.deploy(chain, terms=on_chain, account=buyer, key="deploy")
+    initial = task.initial()
+    trading = deploy_market(chain, terms=terms, settler=settler, initial=initial, account=buyer, key="deploy")
     terms = replace(terms, chain=ChainTerms(profile="local", contract=trading.address))
     (folder / "market.toml").write_text(to_toml(terms), encoding="utf-8")
     root, shares = _split(dataset, options)
@@ -156,7 +156,12 @@ def _terms(options: DemoOptions, task: LabTask) -> Terms:
         {
             "name": "martfl demo",
             "task": {"entry": "martfl.lab.task:digits", "options": {name: getattr(task, name) for name in names}},
-            "settlement": {"scheme": options.settlement, "scale": 2.0**-14, "providers": max(4, options.providers)},
+            "settlement": {
+                "scheme": options.settlement,
+                "scale": 2.0**-14,
+                "update_limit": 2.0,
+                "providers": max(4, options.providers),
+            },
             "selection": {"rule": options.rule},
         }
     )

@@ -15,7 +15,7 @@ from martfl.chain.network import Chain
 from martfl.chain.profiles import RpcProfile, load_profiles
 from martfl.chain.trading import Trading
 from martfl.errors import InputError
-from martfl.market.acquirer import contract_terms
+from martfl.market.acquirer import deploy_market
 from martfl.market.errors import TermsError
 from martfl.market.journal import Journal
 from martfl.market.settling import Settler, make_settler
@@ -103,8 +103,8 @@ def deploy(market: Path, *, chain: Chain, account: LocalAccount) -> Trading:
         raise InputError(f"{market} names a contract already: {terms.chain.contract}")
     task = make_task(terms)
     settler = make_settler(terms, parameters=task.initial().size)
-    posted = contract_terms(terms, settler, task.initial(), account.address)
-    trading = Trading.deploy(chain, terms=posted, account=account, key=f"deploy {terms.hash.hex()}")
+    key = f"deploy {terms.hash.hex()}"
+    trading = deploy_market(chain, terms=terms, settler=settler, initial=task.initial(), account=account, key=key)
     found: dict[str, Any] = {"contract": trading.address, "since": trading.since}
     market.write_text(set_values(market.read_text(encoding="utf-8"), "chain", found), encoding="utf-8")
     return trading

@@ -17,7 +17,7 @@ import numpy as np
 from eth_account.signers.local import LocalAccount
 
 from martfl.chain import events as ev
-from martfl.chain.network import ChainError, RevertedError
+from martfl.chain.network import Chain, ChainError, RevertedError
 from martfl.chain.state import MAX_PROVIDERS, EpochState, Phase
 from martfl.chain.state import Terms as ContractTerms
 from martfl.chain.trading import Trading
@@ -56,6 +56,18 @@ def contract_terms(terms: Terms, settler: Settler, initial: Floats, acquirer: st
         terms_hash=terms.hash,
         token=terms.money.token,
     )
+
+
+def deploy_market(
+    chain: Chain, *, terms: Terms, settler: Settler, initial: Floats, account: LocalAccount, key: str | None = None
+) -> Trading:
+    """Put the market's contract on chain; with a `key`, once."""
+    posted = contract_terms(terms, settler, initial, account.address)
+    if terms.settlement.scheme == "exact":
+        return Trading.deploy(chain, terms=posted, account=account, key=key)
+    from martfl.chain.sampled import SampledTrading  # its prover's libraries load slowly
+
+    return SampledTrading.deploy(chain, terms=posted, account=account, key=key)
 
 
 @dataclass
@@ -238,7 +250,7 @@ class Acquirer:
         act = desk.act
 
         def prove() -> dict[str, Any]:
-            done = self.settler.prove(act, self._blob(act.epoch, "model"), shares)
+            done = self.settler.prove(act, desk.file, self._blob(act.epoch, "model"), shares)
             return {"sent": [sent(step) for step in done]}
 
         self.journal.once(act.epoch, "settle", prove)

@@ -158,6 +158,7 @@ class Provider:
                 if self.journal.recall(epoch, "claim") is not None or not self._has_sold(epoch):
                     continue
                 self._object(epoch)
+                self._defend(epoch)
                 self._expire_if_late(epoch)
                 if self.trading.read_epoch(epoch).phase.final:
                     claimed[epoch] = self.claim(epoch)
@@ -193,6 +194,16 @@ class Provider:
             log.info("the update of epoch %d was never committed: %s", epoch, error)
             return False
         return True
+
+    def _defend(self, epoch: int) -> None:
+        """Sampled settlement: hold the acquirer to what it says about our update."""
+        weight = self.trading.read_provider(epoch, self.account.address).weight
+        if not weight or self.trading.read_epoch(epoch).phase not in (Phase.INPUTS, Phase.PROVED):
+            return
+        own = {"update": self._integers(epoch), "secret": self._secret(epoch)}
+        key = self._key(epoch, "refute")
+        if self.settler.defend(self.trading, epoch=epoch, account=self.account, key=key, **own):  # type: ignore[arg-type]
+            self.journal.remark(epoch, self.acquirer, "false inputs", "the proof is not about our update")
 
     def _expire_if_late(self, epoch: int) -> None:
         state = self.trading.read_epoch(epoch)

@@ -63,6 +63,8 @@ class SettlementTerms:
     samples: int = 16
     providers: int = 16
     vdf_steps: int = 10_000
+    update_limit: float = 1.0  # sampled: the largest |update| that its 12 bits stand for
+    model_limit: float = 8.0  # sampled: the largest |parameter| of the model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +164,15 @@ def _rules(terms: Terms) -> list[tuple[bool, str]]:
         (settlement.scheme in SCHEMES, f"settlement.scheme must be one of {SCHEMES}, got {settlement.scheme!r}"),
         (2 <= settlement.bits <= 32, f"settlement.bits must be 2 to 32, got {settlement.bits}"),
         (0 < settlement.scale < math.inf, f"settlement.scale must be positive and finite, got {settlement.scale}"),
+        (
+            min(settlement.update_limit, settlement.model_limit) > 0,
+            f"settlement limits must be positive, got {settlement.update_limit} and {settlement.model_limit}",
+        ),
+        (
+            min(settlement.samples, settlement.providers, settlement.vdf_steps) >= 1,
+            "settlement.samples, providers and vdf_steps must be at least 1, "
+            f"got {settlement.samples}, {settlement.providers} and {settlement.vdf_steps}",
+        ),
         (settlement.epochs >= 1, f"settlement.epochs must be at least 1, got {settlement.epochs}"),
         (selection.rule in STRATEGIES, f"selection.rule must be one of {known}, got {selection.rule!r}"),
         (selection.baselines >= 1, f"selection.baselines must be at least 1, got {selection.baselines}"),

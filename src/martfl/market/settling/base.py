@@ -12,7 +12,7 @@ from martfl.chain.state import ExactModel, Sampling
 from martfl.chain.trading import Done, Trading
 from martfl.market.journal import Journal
 from martfl.market.link import Clock
-from martfl.settlement.fixed_point import FixedPoint, Integers
+from martfl.settlement.fixed_point import Integers, Overflow, Quantised
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +49,24 @@ class Acting:
         return f"{self.trading.address}/{self.epoch}/{step}"
 
 
+class Numbers(Protocol):
+    """How real updates become integers and back."""
+
+    @property
+    def scale(self) -> float:
+        """The real value of one unit."""
+
+    @property
+    def bits(self) -> int:
+        """Every integer fits this many bits, two's complement."""
+
+    def quantise(self, update: NDArray[np.float64], *, overflow: Overflow) -> Quantised:
+        """Integers; what is out of range is refused or clipped and counted."""
+
+    def dequantise(self, values: Integers) -> NDArray[np.float64]:
+        """The numbers that the integers stand for."""
+
+
 class Settler(Protocol):
     """One scheme in one market. Models and updates are integer vectors."""
 
@@ -57,7 +75,7 @@ class Settler(Protocol):
         """The length m of every vector."""
 
     @property
-    def numbers(self) -> FixedPoint:
+    def numbers(self) -> Numbers:
         """How updates become integers."""
 
     # --- providers ---
@@ -67,6 +85,11 @@ class Settler(Protocol):
 
     def pack(self, update: Integers, secret: bytes, *, epoch: int) -> bytes:
         """The delivery, before it is sealed."""
+
+    def defend(
+        self, trading: Trading, *, epoch: int, update: Integers, secret: bytes, account: LocalAccount, key: str
+    ) -> Done | None:
+        """Refute on chain what the acquirer claims falsely about this update; None where all is well."""
 
     # --- the acquirer ---
 
@@ -88,8 +111,11 @@ class Settler(Protocol):
     def publish(self, act: Acting, file: bytes, shares: Shares) -> Done:
         """Put the next model on chain."""
 
-    def prove(self, act: Acting, file: bytes, shares: Shares) -> list[Done]:
-        """Whatever the chain wants between publication and settlement; may wait for windows to close."""
+    def prove(self, act: Acting, base: bytes, file: bytes, shares: Shares) -> list[Done]:
+        """Whatever the chain wants between publication and settlement; may wait for windows to close.
+
+        `base` is the old model's file, `file` the new one's.
+        """
 
     # --- anybody ---
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from eth_account.signers.local import LocalAccount
 from numpy.typing import NDArray
 
 from martfl.chain.state import ExactModel
@@ -42,6 +43,12 @@ class ExactSettler:
     def pack(self, update: Integers, secret: bytes, *, epoch: int) -> bytes:
         """ρ before the update's file."""
         return secret + to_bytes(self._vector("update", update, epoch, self.numbers.bits))
+
+    def defend(
+        self, trading: Trading, *, epoch: int, update: Integers, secret: bytes, account: LocalAccount, key: str
+    ) -> Done | None:
+        """Nothing to refute: the contract itself adds up what providers committed to."""
+        return None
 
     def unpack(self, delivery: bytes, *, epoch: int) -> Delivered:
         """Check shape, epoch, scale and range."""
@@ -98,7 +105,7 @@ class ExactSettler:
             key=act.key("publish"),
         )
 
-    def prove(self, act: Acting, file: bytes, shares: Shares) -> list[Done]:
+    def prove(self, act: Acting, base: bytes, file: bytes, shares: Shares) -> list[Done]:
         """The chain has proved the sum already; wait out the window for objections."""
         act.clock.wait_until(act.trading.read_epoch(act.epoch).deadline + 1)
         return []

@@ -21,7 +21,7 @@ from martfl.chain import events as ev
 from martfl.chain.embedded import EmbeddedChain
 from martfl.chain.trading import Trading
 from martfl.federation.local import EmbeddedClock, LocalLink
-from martfl.market.acquirer import Acquirer, contract_terms
+from martfl.market.acquirer import Acquirer, deploy_market
 from martfl.market.journal import Journal
 from martfl.market.provider import Provider
 from martfl.market.settling import make_settler
@@ -77,6 +77,7 @@ class Fuse:
     parties: tuple[str, ...] = ("acquirer", "provider")
     limit: int | None = None  # kill this many times at most
     at: int | None = None  # kill at the new point of this number only
+    where: str = ""  # kill only where the point's name has this in it
     points: dict[str, int] = field(default_factory=dict)
     kills: int = 0
     armed: bool = False
@@ -89,7 +90,8 @@ class Fuse:
             if not self.armed or name in self.points or not who.startswith(self.parties):
                 return
             self.points[name] = number = len(self.points)
-            if (self.at is not None and number != self.at) or (self.limit is not None and self.kills >= self.limit):
+            wanted = self.where in name and self.at in (None, number)
+            if not wanted or (self.limit is not None and self.kills >= self.limit):
                 return
             self.kills += 1
         raise Killed(name)
@@ -168,8 +170,8 @@ class Market:
         path = self.folder / "chain.sqlite"
         self.chain = setting.chain or FusedChain(path, setting.providers + 1, self.fuse)
         self.buyer, *self.sellers = self.chain.accounts[: setting.providers + 1]
-        on_chain = contract_terms(self.terms, self.settler, first, self.buyer.address)
-        self.trading = Trading.deploy(self.chain, terms=on_chain, account=self.buyer, key="deploy")
+        parts = {"terms": self.terms, "settler": self.settler, "initial": first}
+        self.trading = deploy_market(self.chain, **parts, account=self.buyer, key="deploy")
         self.journals = {}
         self.providers = [self._provider(i) for i in range(setting.providers)]
         handlers = {p.account.address: self._handler(i) for i, p in enumerate(self.providers)}

@@ -91,7 +91,7 @@ def test_a_commitment_that_was_ready_is_sent_by_the_provider_itself(build, kit):
     request = ms.encode(
         ms.TrainRequest(epoch=1, body=acquirer.model_file(0)), market=market.trading.address, account=market.buyer
     )
-    market.fuse.parties, market.fuse.armed, market.fuse.at = ("provider",), True, 2  # trained, kept; not sent
+    market.fuse.parties, market.fuse.armed, market.fuse.where = ("provider",), True, "send"
     with pytest.raises(kit.Killed, match="send"):
         provider.handle(request)
     assert not market.trading.read_provider(1, provider.account.address).committed

@@ -14,7 +14,7 @@ EPOCHS = 2
 
 
 def run(folder, *, seen, delay):
-    """Run until the market tells a second new thing, kill it `delay` seconds later; what it printed at its end, if any.
+    """Run until the market tells a third new thing, kill it `delay` seconds later; what it printed at its end, if any.
 
     Without `delay` it is left alone.
     """
@@ -25,7 +25,7 @@ def run(folder, *, seen, delay):
                 return json.loads(line)
             new = line not in seen
             seen.add(line)
-            if delay is not None and new and len(seen) % 2 == 0:
+            if delay is not None and new and len(seen) % 3 == 0:
                 time.sleep(delay)
                 process.send_signal(signal.SIGKILL)
                 return None

@@ -302,3 +302,25 @@ def test_every_provider_is_given_a_role_and_a_reason(world, epochs, data) -> Non
 def test_parameters_out_of_range_are_refused(options) -> None:
     with pytest.raises(InputError, match="got"):
         evidence(**options)
+
+
+# --- what deliveries teach -------------------------------------------------------------------------------------------
+
+
+def test_who_delivers_a_clearly_worse_model_twice_in_a_row_is_left_out(world) -> None:
+    buyer = world.buyer(np.vstack([world.around(world.truth, 6), -world.around(world.truth, 2)]))
+    rule, chosen = evidence(), once(evidence(), buyer)
+    delivered = {i: buyer.updates[i] for i in (0, 1, 6)}
+    first = rule.learn(rule.start(), chosen, buyer, delivered)
+    assert first["suspects"] == [buyer.providers[6]] and not first["records"], "once may be chance"
+    second = rule.learn(first, chosen, buyer, delivered)
+    assert set(second["records"]) == {buyer.providers[6]}
+    cleared = rule.learn(first, chosen, buyer, {6: buyer.updates[0]})
+    assert not cleared["suspects"] and not cleared["records"], "a good delivery clears"
+
+
+def test_biased_root_data_put_nobody_on_record_for_a_delivery(world) -> None:
+    buyer = world.buyer(np.vstack([world.around(world.truth, 6), -world.around(world.truth, 2)]), classes=HALF)
+    rule = evidence()
+    learnt = rule.learn(rule.start(), once(rule, buyer), buyer, {0: buyer.updates[0], 6: buyer.updates[6]})
+    assert not learnt["suspects"] and not learnt["records"]

@@ -10,8 +10,8 @@ that the buyer can hold up to it:
   than the current model, and than the best group's, by several standard errors, judged only on the classes that the
   root data hold;
 - *is not needed*: only where the root data hold all classes evenly, so that they can tell good from bad, the low
-  category of the paper's clustering is dropped too, and whose delivered model was clearly worse than the best one of
-  its epoch is left out for some epochs.
+  category of the paper's clustering is dropped too, and who delivers models that are clearly worse than the best one
+  of their epoch, twice in a row, is left out for some epochs.
 
 A low or negative score alone is no evidence: where the root data are biased, the baseline may be the one that errs.
 What is left is bought up to the budget, drawn anew each epoch, at equal weights (less for groups of longer updates).
@@ -57,7 +57,7 @@ class Evidence:
 
     def start(self) -> State:
         """No baseline but the acquirer's own update, nothing on record."""
-        return {"epoch": 0, "baseline": None, "previous": None, "records": {}}
+        return {"epoch": 0, "baseline": None, "previous": None, "records": {}, "suspects": []}
 
     def decide(self, state: State, buyer: Buyer, rng: np.random.Generator) -> tuple[State, Selection]:
         """Gather the facts of one epoch, and buy what nothing speaks against."""
@@ -71,9 +71,16 @@ class Evidence:
         """The next baseline, balanced over groups; with even root data also a record of who turned out bad."""
         baseline = _balanced_mean(selection, delivered)
         kept = state["baseline"] if baseline is None else baseline
-        bad = _worse_than_best(buyer, delivered, self.deviations) if root_is_even(buyer, self.evenness) else []
-        records = {**state["records"], **dict.fromkeys(bad, state["epoch"])}
-        return {**state, "epoch": state["epoch"] + 1, "baseline": kept, "records": records}
+        bad = set(_worse_than_best(buyer, delivered, self.deviations) if root_is_even(buyer, self.evenness) else [])
+        shown = {buyer.providers[i] for i in delivered}
+        again = bad & set(state["suspects"])  # once may be chance, twice in a row is a record
+        return {
+            "epoch": state["epoch"] + 1,
+            "baseline": kept,
+            "previous": state["previous"],
+            "records": {**state["records"], **dict.fromkeys(sorted(again), state["epoch"])},
+            "suspects": sorted((set(state["suspects"]) - shown) | (bad - again)),
+        }
 
 
 class _Case:

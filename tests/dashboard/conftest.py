@@ -166,7 +166,8 @@ def browser(chromium):
         mobile = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", mobile)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        calm = {"name": "prefers-reduced-motion", "value": "reduce"}  # jumps instead of scrolling: nothing to wait for
+        chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme, calm]})
 
     def requests():
         messages = [json.loads(entry["message"])["message"] for entry in chromium.get_log("performance")]

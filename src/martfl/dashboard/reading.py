@@ -13,7 +13,9 @@ from martfl.market.buying import OFFENCES
 from martfl.market.journal import NAME, Journal, Remark, Step
 
 RESULT = "result.json"  # beside the journals: what a demo knows and an acquirer cannot
-FUNCTIONS = {"open": "new_epoch", "advance": "buy_advance", "publish": "publish_model", "claim": "claim_reward"}
+SHARED = {"open": "new_epoch", "advance": "buy_advance", "claim": "claim_reward"}  # step → contract function
+FUNCTIONS = {"exact": {**SHARED, "publish": "publish_model"}, "sampled": {**SHARED, "publish": "publish_root"}}
+PROOF = ("submit_randomness", "commit_inputs", "verify_aggregation")  # what sampled settlement sends, in order
 ENDS = {
     "FAILED": "the settlement failed: the providers share the acquirer's penalty",
     "ABANDONED": "the acquirer missed a deadline: the providers share its penalty",
@@ -125,7 +127,7 @@ def _epoch(
         received=received,
         seconds=_seconds(steps),
         checks=_checks(steps, facts),
-        transactions=_transactions(number, steps, facts.get("acquirer", "")),
+        transactions=_transactions(number, steps, _scheme(facts), facts.get("acquirer", "")),
         model=str(_of(steps, "aggregate", None, "")),
     )
 
@@ -195,7 +197,7 @@ def _seconds(steps: Steps) -> dict[str, float]:
 
 
 def _checks(steps: Steps, facts: Mapping[str, Any]) -> tuple[Check, ...]:
-    scheme = facts.get("terms", {}).get("settlement", {}).get("scheme", "exact")
+    scheme = _scheme(facts)
     invited, committed = _of(steps, "invite", "invited", []), _of(steps, "invite", "committed", [])
     found = [("providers", "the model to train on is the one on chain", len(committed), len(invited))]
     if scores := _family(steps, "scores"):
@@ -205,8 +207,10 @@ def _checks(steps: Steps, facts: Mapping[str, Any]) -> tuple[Check, ...]:
     if "collect" in steps:
         delivered, wanted = len(steps["collect"].value["delivered"]), len(_of(steps, "prepare", "weights", {}))
         found.append(("acquirer", "deliveries open their commitments and match their scores", delivered, wanted))
-    if "publish" in steps:
-        found.append(("contract", _CONTRACT[scheme], 1, 1))
+    proved = "publish" if scheme == "exact" else "over"  # the sum is made on publication; a proof may still fail
+    if proved in steps and "publish" in steps:
+        held = scheme == "exact" or _of(steps, "over", "phase", "") == "SETTLED"
+        found.append(("contract", _CONTRACT[scheme], int(held), 1))
     if "hand out" in steps:
         value = steps["hand out"].value
         found.append(("providers", "the published model is the one on chain", len(value["accepted"]), value["asked"]))
@@ -219,18 +223,18 @@ _CONTRACT = {
 }
 
 
-def _transactions(number: int, steps: Steps, acquirer: str) -> tuple[Transaction, ...]:
+def _transactions(number: int, steps: Steps, scheme: str, acquirer: str) -> tuple[Transaction, ...]:
     """What the acquirer itself sent; the others' transactions are on the chain only."""
-    found = []
+    found: list[tuple[str, Mapping[str, Any]]] = []
     for name, step in steps.items():
-        values = [step.value, *step.value.get("sent", [])] if isinstance(step.value, dict) else []
-        function = FUNCTIONS.get(name.split(" ")[0], name.split(" ")[0])
-        sent = [value for value in values if value.get("transaction")]
-        found += [
-            Transaction(epoch=number, function=function, hash=v["transaction"], gas=int(v["gas"]), party=acquirer)
-            for v in sent
-        ]
-    return tuple(found)
+        value, kind = step.value if isinstance(step.value, dict) else {}, name.split(" ")[0]
+        found += zip(PROOF, value.get("sent", []), strict=False)
+        if value.get("transaction"):
+            found.append((FUNCTIONS[scheme].get(kind, kind), value))
+    return tuple(
+        Transaction(epoch=number, function=function, hash=v["transaction"], gas=int(v["gas"]), party=acquirer)
+        for function, v in found
+    )
 
 
 def _with_ledger(epoch: Epoch, ledger: Ledger) -> Epoch:
@@ -269,6 +273,10 @@ def _alarm(remark: Remark) -> Alarm:
 
 def _doubt(check: Check) -> str:
     return f"{check.of - check.passed} of {check.of} providers did not confirm the published model"
+
+
+def _scheme(facts: Mapping[str, Any]) -> str:
+    return str(facts.get("terms", {}).get("settlement", {}).get("scheme", "exact"))
 
 
 def _family(steps: Steps, name: str) -> list[Step]:

@@ -19,7 +19,6 @@ from sklearn.datasets import load_digits
 
 from martfl.chain import events as ev
 from martfl.chain.embedded import EmbeddedChain
-from martfl.chain.trading import Trading
 from martfl.federation.local import EmbeddedClock, LocalLink
 from martfl.market.acquirer import Acquirer, deploy_market
 from martfl.market.journal import Journal

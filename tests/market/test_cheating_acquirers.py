@@ -164,7 +164,7 @@ def test_a_provider_killed_before_it_objects_still_does(build, kit):
     market.acquirer.journal.record = stop
     with pytest.raises(Stopped):
         market.acquirer.run(1)
-    market.fuse.parties, market.fuse.armed, market.fuse.where = ("provider",), True, "send"
+    market.fuse.parties, market.fuse.armed, market.fuse.where = ("provider",), True, "/object"
     for i in range(2):  # the remark and the file's hash are written, the transaction is not sent
         with pytest.raises(kit.Killed, match="object"):
             say(market, ms.Published(epoch=1, body=false_file[0]), i)

@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from martfl.chain.state import Phase
+from martfl.market.auditor import audit
 from martfl.market.settling.sampled import SampledSettler
+from martfl.settlement.integer_file import peek
 
 TERMS = {
     "settlement": {"scheme": "sampled", "samples": 4, "providers": 3, "vdf_steps": 200, "update_limit": 8.0},
@@ -43,6 +45,10 @@ def test_an_honest_epoch_is_proved_and_paid(build):
     assert market.accuracy(1) > market.accuracy(0)
     assert market.chain.balance(market.trading.address) == 0
     assert market.claimed() >= market.terms.money.reward
+    checks = audit(market.trading, market.settler, {t: market.acquirer.model_file(t) for t in (0, 1)})
+    assert [check for check in checks if not check.ok] == []
+    assert {"randomness", "inputs", "proof", "model file"} <= {check.name for check in checks}
+    assert peek(market.acquirer.model_file(1)).epoch == 1
 
 
 def test_a_proof_about_another_update_is_refuted_by_its_provider(build):

@@ -13,8 +13,7 @@ from martfl.market.buying import OFFENCES
 from martfl.market.journal import NAME, Journal, Remark, Step
 
 RESULT = "result.json"  # beside the journals: what a demo knows and an acquirer cannot
-SHARED = {"open": "new_epoch", "advance": "buy_advance", "claim": "claim_reward"}  # step → contract function
-FUNCTIONS = {"exact": {**SHARED, "publish": "publish_model"}, "sampled": {**SHARED, "publish": "publish_root"}}
+FUNCTIONS = {"open": "new_epoch", "advance": "buy_advance", "publish": "publish_model", "claim": "claim_reward"}
 PROOF = ("submit_randomness", "commit_inputs", "verify_aggregation")  # what sampled settlement sends, in order
 ENDS = {
     "FAILED": "the settlement failed: the providers share the acquirer's penalty",
@@ -127,7 +126,7 @@ def _epoch(
         received=received,
         seconds=_seconds(steps),
         checks=_checks(steps, facts),
-        transactions=_transactions(number, steps, _scheme(facts), facts.get("acquirer", "")),
+        transactions=_transactions(number, steps, facts.get("acquirer", "")),
         model=str(_of(steps, "aggregate", None, "")),
     )
 
@@ -223,14 +222,14 @@ _CONTRACT = {
 }
 
 
-def _transactions(number: int, steps: Steps, scheme: str, acquirer: str) -> tuple[Transaction, ...]:
+def _transactions(number: int, steps: Steps, acquirer: str) -> tuple[Transaction, ...]:
     """What the acquirer itself sent; the others' transactions are on the chain only."""
     found: list[tuple[str, Mapping[str, Any]]] = []
     for name, step in steps.items():
         value, kind = step.value if isinstance(step.value, dict) else {}, name.split(" ")[0]
         found += zip(PROOF, value.get("sent", []), strict=False)
         if value.get("transaction"):
-            found.append((FUNCTIONS[scheme].get(kind, kind), value))
+            found.append((FUNCTIONS.get(kind, kind), value))
     return tuple(
         Transaction(epoch=number, function=function, hash=v["transaction"], gas=int(v["gas"]), party=acquirer)
         for function, v in found

@@ -198,7 +198,7 @@ def _epoch(story: Story, epoch: Epoch, *, latest: bool) -> Html:
     shape = f"The scores form: {epoch.distribution}. " if epoch.distribution else ""
     asked = f"{plural(epoch.baselines, 'encrypted baseline')} sent. " if epoch.baselines else ""
     model = join(["New model: ", h("code", short(epoch.model), title=epoch.model), ". "]) if epoch.model else None
-    posted = [t for t in epoch.transactions if t.function in ("prepare", "publish_model", "publish_root")]
+    posted = [t for t in epoch.transactions if t.function in ("prepare", "publish_model", "verify_aggregation")]
     links = [join([t.function.replace("_", " "), " ", transaction_link(story, t.hash), " "]) for t in posted]
     note = h("p", shape, asked, model, ["On chain: ", links] if links else None)
     inner = h("details", title, note, score_chart(epoch, names), _reasons(story, epoch), open=latest)

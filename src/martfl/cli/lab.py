@@ -38,6 +38,7 @@ def run(
     jobs: Annotated[int, typer.Option(help="Runs side by side, a process each.")] = 1,
     data: Annotated[Path | None, typer.Option(envvar="MARTFL_DATA", help="Folder of the datasets.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("runs"),
+    tensorboard: Annotated[Path | None, typer.Option(help="Write curves for TensorBoard into this folder.")] = None,
     json: JsonFlag = False,
 ) -> None:
     """Run an experiment file, or a single run by its settings; finished runs are skipped, interrupted ones continue."""
@@ -60,6 +61,10 @@ def run(
     records = _with_bar(request, execute)
     single = file is None and len(records) == 1
     report = _report(request)
+    if tensorboard is not None:
+        from martfl.dashboard.tracking import track_lab
+
+        track_lab(report.parent, tensorboard)
     emit(records[0] if single else records, as_json=json, render=lambda: [_overview(records), f"Report: {report}"])
     if any(record["status"] == "failed" for record in records):
         raise typer.Exit(1)

@@ -16,6 +16,7 @@ from rich.markup import escape
 from martfl.cli.output import JsonFlag, emit, table
 
 if TYPE_CHECKING:  # rooms are imported by the commands that use them
+    from martfl.federation.compose import Place
     from martfl.market.journal import Journal
     from martfl.market.terms import Terms
 
@@ -126,6 +127,7 @@ def run_acquirer(
         )
         buying.run()
         done = _epochs(place.journal, epochs)
+        say(f"report: {_write_report(place)}")
     result = {"contract": place.terms.chain.contract, "epochs": done}
     emit(result, as_json=as_json, render=lambda: [_table(done)])
 
@@ -206,6 +208,15 @@ def _introduce(terms: "Terms", contract: str, wallet: str) -> None:
 def _patience(terms: "Terms") -> float:
     # Weighing takes several questions within one deadline, and nobody who is silent may cost the acquirer its deposit.
     return max(5.0, min(terms.deadlines.prepare, terms.deadlines.publish) / 8)
+
+
+def _write_report(place: "Place") -> Path:
+    """What happened, in one HTML file beside the journal; everybody's transactions included."""
+    from martfl.dashboard.ledger import LedgerReader
+    from martfl.dashboard.report import write_report
+
+    folder = place.journal.folder
+    return write_report(folder, folder / "report.html", ledger=LedgerReader(place.trading).read())
 
 
 def _epochs(journal: "Journal", count: int) -> list[dict[str, Any]]:

@@ -11,6 +11,8 @@ from martfl.market.provider import Provider
 from martfl.market.task import Floats
 from martfl.scoring import scorer
 
+MODELS = 0  # the journal's epoch for what outlives its epoch
+
 
 @dataclass
 class Saboteur(Provider):
@@ -20,15 +22,21 @@ class Saboteur(Provider):
     sellers: int = 1
     previous: torch.Tensor | None = None
 
+    def _prepare_update(self, epoch: int, file: bytes) -> None:
+        """Remember every model, on disk: some attacks hand in what the model did in the epoch before."""
+        self.journal.keep(MODELS, str(epoch), file)
+        before = self.journal.blob(MODELS, str(epoch - 1))
+        self.previous = torch.from_numpy(self.settler.floats(before)) if before else None
+        super()._prepare_update(epoch, file)
+
     def make_update(self, model: Floats, *, seed: int) -> Floats:
         """The attack's update in place of an honest one."""
         assert self.attack is not None
         alone = 0 if self.attack.name == "sybil" else seed  # Sybils hand in one update in many names
         trained = self.task.train(model, self.data, seed=alone) if self.attack.trains else np.zeros_like(model)
-        current = torch.from_numpy(model)
         generator = torch.Generator().manual_seed(alone)
-        view = CraftView(0, current, self.previous, torch.from_numpy(trained)[None], self.sellers, generator)
-        self.previous = current
+        updates = torch.from_numpy(trained)[None]
+        view = CraftView(0, torch.from_numpy(model), self.previous, updates, self.sellers, generator)
         return np.asarray(self.attack.craft(view)[0].numpy() if self.attack.craft else trained, dtype=np.float64)
 
 
@@ -38,14 +46,20 @@ class Forger(Provider):
 
     honest: Floats | None = None
 
+    def _prepare_update(self, epoch: int, file: bytes) -> None:
+        super()._prepare_update(epoch, file)
+        assert self.honest is not None
+        self.journal.keep(epoch, "honest", self.honest.tobytes())
+
     def make_update(self, model: Floats, *, seed: int) -> Floats:
         """Random signs on what was trained: worth nothing."""
-        self.honest = self.task.train(model, self.data, seed=seed)
+        self.honest = np.asarray(self.task.train(model, self.data, seed=seed), dtype=np.float64)
         return np.asarray(self.honest * np.random.default_rng(seed).choice([-1.0, 1.0], self.honest.size))
 
     def score(self, request: ms.ScoreRequest) -> ms.ScoreReply:
         """A score that the committed update does not have."""
-        if self.honest is None:
+        kept = self.journal.blob(request.epoch, "honest")
+        if kept is None:
             return super().score(request)
-        body = scorer(self.terms.selection.scorer).score(request.body, self.honest)
+        body = scorer(self.terms.selection.scorer).score(request.body, np.frombuffer(kept))
         return ms.ScoreReply(epoch=request.epoch, baseline=request.baseline, body=body)

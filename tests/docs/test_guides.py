@@ -1,5 +1,6 @@
 """What a reader types works: the blocks of the guides are run, in order, as they stand."""
 
+import json
 import re
 
 MACHINES = {  # what a text block may hold that is a command: others' machines, or what goes on until it is stopped
@@ -18,10 +19,19 @@ MACHINES = {  # what a text block may hold that is a command: others' machines, 
 
 def test_a_guide_can_be_followed(guide, request):
     if guide.name == "docs/quickstart.md":
-        folder = request.getfixturevalue("quickstart")
-        assert (folder / "market" / "report.html").stat().st_size and (folder / "report.html").stat().st_size
+        _check_story(request.getfixturevalue("quickstart"))
     else:
         request.getfixturevalue("terminal").follow(guide)
+
+
+def _check_story(folder):
+    """Who was paid, who was dropped, and where the money went are what the quickstart tells."""
+    result = json.loads((folder / "market" / "result.json").read_text())
+    (epoch,) = result["epochs"]
+    assert epoch["dropped"] == ["Alder"] and epoch["verified"]
+    assert epoch["paid"] == dict.fromkeys(["Birch", "Dogwood"], 51 * 10**16)
+    assert (result["deposited"], result["refunded"]) == (152 * 10**16, 50 * 10**16)
+    assert all("Birch" in (folder / name).read_text() for name in ("market/report.html", "report.html"))
 
 
 def test_what_can_be_run_is_run(pages):

@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -81,6 +82,8 @@ class Anvil:
         for line in self._process.stdout:
             if found := re.search(r"Listening on 127\.0\.0\.1:(\d+)", line):
                 self._port = int(found.group(1))
+                # anvil stops when nobody reads what it prints
+                threading.Thread(target=self._process.stdout.read, daemon=True).start()
                 return
         raise RuntimeError("anvil did not start")
 
@@ -88,7 +91,6 @@ class Anvil:
         if self._process.poll() is None:
             os.killpg(self._process.pid, how)
         self._process.wait(timeout=20)
-        self._process.stdout.close()
 
 
 class AnvilChain(RpcChain):

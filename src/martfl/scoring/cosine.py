@@ -45,7 +45,7 @@ def direction(update: ArrayLike, *, name: str = "update") -> Direction:
     if peak == 0.0:
         raise UpdateError(f"{name} must have a non-zero entry, got {values.size} zeros: a cosine with it is undefined")
     raw = Direction(values, peak, 1.0)
-    return Direction(values, peak, math.sqrt(math.fsum(float(block @ block) for block in raw.blocks(_BLOCK))))
+    return Direction(values, peak, math.sqrt(math.fsum(_dot(block, block) for block in raw.blocks(_BLOCK))))
 
 
 def _as_vector(update: ArrayLike, name: str) -> NDArray[Any]:
@@ -69,12 +69,17 @@ def _peak(block: NDArray[Any], name: str) -> float:
     return peak
 
 
+def _dot(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    """⟨x, y⟩ without BLAS, whose idle threads would burn as much time again as the sum takes."""
+    return float(np.einsum("i,i->", x, y))
+
+
 def cosine_of(first: Direction, second: Direction) -> float:
     """`cos = Σ x_i·y_i` of two unit vectors, kept within [-1, 1] against rounding."""
     if first.size != second.size:
         raise UpdateError(f"both vectors must have the same length, got {first.size} and {second.size}")
     pairs = zip(first.blocks(_BLOCK), second.blocks(_BLOCK), strict=True)
-    return min(1.0, max(-1.0, math.fsum(float(x @ y) for x, y in pairs)))
+    return min(1.0, max(-1.0, math.fsum(_dot(x, y) for x, y in pairs)))
 
 
 def cosine(baseline: ArrayLike, update: ArrayLike) -> float:

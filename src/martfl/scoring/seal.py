@@ -183,6 +183,9 @@ def _words(content: bytes, start: int, count: int) -> Words:
     return np.frombuffer(content, "<u8", count, offset).astype(np.uint64, copy=False)
 
 
+_WORD_MASK = np.uint64((1 << (8 * WORD_BYTES)) - 1)
+
+
 def pack_words(words: Words) -> bytes:
     """Residues below 2^40 as five bytes each."""
     return words.astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)[:, :WORD_BYTES].tobytes()
@@ -190,9 +193,9 @@ def pack_words(words: Words) -> bytes:
 
 def unpack_words(raw: bytes, moduli: tuple[int, ...]) -> Words:
     """The residues of `pack_words`, one run of N per modulus, each checked against it."""
-    wide = np.zeros((len(moduli) * DEGREE, 8), np.uint8)
-    wide[:, :WORD_BYTES] = np.frombuffer(raw, np.uint8).reshape(-1, WORD_BYTES)
-    words = wide.view("<u8").reshape(len(moduli), DEGREE).astype(np.uint64, copy=False)
+    padded = bytes(raw) + bytes(8 - WORD_BYTES)  # eight bytes are read at every fifth, and the upper three masked out
+    wide = np.ndarray((len(moduli), DEGREE), "<u8", padded, strides=(DEGREE * WORD_BYTES, WORD_BYTES))
+    words = (wide & _WORD_MASK).astype(np.uint64, copy=False)
     if any(int(run.max()) >= modulus for run, modulus in zip(words, moduli, strict=True)):
         raise MessageError("every word of a message must be a residue below its modulus")
     return words.reshape(-1)

@@ -26,7 +26,7 @@ from martfl.market.buying import OFFENCES, Desk, sent
 from martfl.market.errors import MarketError
 from martfl.market.journal import Journal
 from martfl.market.link import Clock, Link
-from martfl.market.memory import pack_state, unpack_state
+from martfl.market.memory import pack_state, unpack_state, write_model
 from martfl.market.rules import check_contract, last_second
 from martfl.market.settling import Acting, Settler, Share, Shares
 from martfl.market.task import Floats, Task
@@ -230,6 +230,7 @@ class Acquirer:
 
         self.journal.once(act.epoch, "aggregate", aggregate)
         file = self._blob(act.epoch, "model")
+        write_model(self.journal.folder / "models", act.epoch, file)
 
         def send() -> dict[str, Any]:
             done = self.settler.publish(act, file, shares)

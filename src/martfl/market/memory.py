@@ -1,7 +1,8 @@
-"""A strategy's memory between epochs as bytes: JSON values and arrays in one npz, without pickles."""
+"""What outlives an epoch: a strategy's memory as bytes (one npz without pickles), and the models as files."""
 
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,3 +26,12 @@ def unpack_state(data: bytes) -> dict[str, Any]:
     with np.load(io.BytesIO(data), allow_pickle=False) as stored:
         arrays = {key: stored[key] for key in stored.files if key != PLAIN}
         return {**json.loads(str(stored[PLAIN])), **arrays}
+
+
+def write_model(folder: Path, epoch: int, file: bytes) -> Path:
+    """The published model beside the journal, for auditors and for use; whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path, part = folder / f"epoch-{epoch}.model", folder / f"epoch-{epoch}.part"
+    part.write_bytes(file)
+    part.replace(path)
+    return path

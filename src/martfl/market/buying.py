@@ -8,6 +8,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -84,7 +85,7 @@ class Desk:
         self.drop_offenders([name for name in names if name not in self.delivered])
         return {i: self.update_of(name) for i, name in zip(providers, names, strict=True) if name in self.delivered}
 
-    @property
+    @cached_property
     def classes(self) -> int:
         """How many classes the task has."""
         return int(self.task.logits(self.model, self.root).shape[1])

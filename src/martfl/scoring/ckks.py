@@ -13,7 +13,7 @@ import hashlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 import numpy as np
 import tenseal.sealapi as sealapi
@@ -23,6 +23,7 @@ from martfl.scoring import hiding, seal
 from martfl.scoring.cosine import SCORE_ERROR, Direction, direction
 from martfl.scoring.errors import MessageError, ReplyError
 from martfl.scoring.seal import DEGREE, SEED_BYTES, WORD_BYTES
+from martfl.scoring.sender import Sender
 from martfl.scoring.wire import Header, Kind, Message, Reader, Scheme, require, sealed
 
 BASELINE_SCALE = 2.0**21 * math.sqrt(DEGREE / 2)
@@ -53,7 +54,7 @@ def encode(block: NDArray[np.float64], *, conjugate: bool = False) -> Any:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScoringKey:
+class ScoringKey(Sender):
     """The acquirer's key, one per epoch. Whoever holds it can read baselines; `repr` shows its name only."""
 
     secret: Any  # SEAL's secret key
@@ -76,10 +77,6 @@ class ScoringKey:
     def __repr__(self) -> str:
         return f"ScoringKey({self.fingerprint.hex()[:16]})"
 
-    def encrypt_chunks(self, update: ArrayLike) -> Iterator[bytes]:
-        """The baseline message, part by part; the update is checked before the first part is asked for."""
-        return sealed(self._baseline(direction(update, name="baseline")))
-
     def _baseline(self, baseline: Direction) -> Iterator[bytes]:
         encryptor = sealapi.Encryptor(seal.ring().context, self.secret)
         yield _header(Kind.BASELINE, baseline.size, self.fingerprint).pack()
@@ -87,14 +84,6 @@ class ScoringKey:
         for block in baseline.blocks(DEGREE, scale=BASELINE_SCALE):
             words, seed = seal.seeded_parts(encryptor.encrypt_symmetric(encode(block)))
             yield seed + seal.pack_words(words)
-
-    def encrypt_baseline(self, update: ArrayLike) -> bytes:
-        """The baseline message whole: about five bytes a parameter."""
-        return b"".join(self.encrypt_chunks(update))
-
-    def write_baseline(self, update: ArrayLike, file: BinaryIO) -> int:
-        """Write the baseline message to a file in bounded memory; gives the bytes written."""
-        return sum(file.write(part) for part in self.encrypt_chunks(update))
 
     def decrypt_score(self, reply: Message, *, parameters: int | None = None) -> float:
         """The cosine in a provider's reply; `parameters` additionally pins the model's length."""

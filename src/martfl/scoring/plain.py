@@ -8,13 +8,14 @@ import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from martfl.scoring.cosine import Direction, direction
 from martfl.scoring.errors import MessageError, ReplyError
+from martfl.scoring.sender import Sender
 from martfl.scoring.wire import Header, Kind, Message, Reader, Scheme, require, sealed
 
 _BLOCK = 4096
@@ -26,7 +27,7 @@ def _header(kind: Kind, length: int, fingerprint: bytes) -> Header:
 
 
 @dataclass(frozen=True)
-class PlainKey:
+class PlainKey(Sender):
     """No key, only a name that ties replies to a baseline."""
 
     fingerprint: bytes  # (32,)
@@ -36,22 +37,10 @@ class PlainKey:
         """A fresh name."""
         return cls(os.urandom(32))
 
-    def encrypt_chunks(self, update: ArrayLike) -> Iterator[bytes]:
-        """The baseline message, part by part."""
-        return sealed(self._baseline(direction(update, name="baseline")))
-
     def _baseline(self, baseline: Direction) -> Iterator[bytes]:
         yield _header(Kind.BASELINE, baseline.size, self.fingerprint).pack()
         for block in baseline.blocks(_BLOCK):
             yield block.astype("<f8").tobytes()
-
-    def encrypt_baseline(self, update: ArrayLike) -> bytes:
-        """The baseline message whole."""
-        return b"".join(self.encrypt_chunks(update))
-
-    def write_baseline(self, update: ArrayLike, file: BinaryIO) -> int:
-        """Write the baseline message to a file; gives the bytes written."""
-        return sum(file.write(part) for part in self.encrypt_chunks(update))
 
     def decrypt_score(self, reply: Message, *, parameters: int | None = None) -> float:
         """The cosine in a reply; `parameters` additionally pins the model's length."""

@@ -1,6 +1,7 @@
 """A whole market in a folder, as a program of its own, for tests that kill it: `whole_market.py FOLDER EPOCHS`.
 
-Started again on the same folder it goes on. It prints each step, and what came of it as JSON.
+Started again on the same folder it goes on. It prints each step and waits for a line on its standard input before it
+takes the next one; at its end it prints what came of it as JSON.
 """
 
 import json
@@ -12,10 +13,16 @@ sys.path.insert(0, str(Path(__file__).parent))
 import conftest
 
 
+def announce(epoch: int, step: str, text: str) -> None:
+    sys.stdout.write(f"{epoch} {step}\n")
+    sys.stdout.flush()
+    sys.stdin.readline()
+
+
 def main() -> None:
     folder, epochs = Path(sys.argv[1]), int(sys.argv[2])
     market = conftest.Market(conftest.Setting(folder, providers=3, terms=conftest.PLAIN))
-    market.acquirer.tell = lambda epoch, step, text: print(epoch, step, flush=True)  # noqa: T201
+    market.acquirer.tell = announce
     market.run(epochs)
     ends = [market.outcome(epoch) for epoch in range(1, epochs + 1)]
     left = market.chain.balance(market.trading.address)

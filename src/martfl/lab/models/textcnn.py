@@ -54,16 +54,58 @@ class MaxOverTime(torch.autograd.Function):
         return out
 
 
-def _pooled(taps: Tensor, biases: Tensor) -> Tensor:
-    best: Tensor = MaxOverTime.apply(taps)  # type: ignore[no-untyped-call]
-    return F.relu(best + biases)
+class Responses(torch.autograd.Function):
+    """The same straight from token numbers, for one model: every distinct word of the rows meets the filters once.
+
+    A batch names a word several times and is padded besides, so this takes a fraction of the products. Shapes depend on
+    the rows, which a captured graph does not allow. table [v, 300], weight [300, 900], x [b, L] -> [b, 300].
+    """
+
+    @staticmethod
+    def forward(ctx: Any, table: Tensor, weight: Tensor, x: Tensor) -> Tensor:
+        words, numbers = torch.unique(_trim(x), return_inverse=True)  # [u], [b, L]
+        rows = table[words] * (words != 0).unsqueeze(-1)  # padding stays zero and never learns
+        taps, length = rows @ weight, numbers.shape[1]  # [u, 900]
+        start, best, places = 0, [], []
+        for span in SPANS:
+            steps = length - span + 1
+            blocks = torch.split(taps[:, start : start + span * FILTERS], FILTERS, dim=1)
+            total = blocks[0][numbers[:, :steps]]
+            for offset in range(1, span):
+                total += blocks[offset][numbers[:, offset : offset + steps]]
+            value, place = total.max(dim=1)
+            best.append(value)
+            places.append(place)
+            start += span * FILTERS
+        ctx.vocabulary = len(table)
+        ctx.save_for_backward(words, numbers, rows, weight, *places)
+        return torch.cat(best, dim=1)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
+        words, numbers, rows, weight, *places = ctx.saved_tensors
+        taps, start = grads[0].new_zeros(len(words), weight.shape[1]), 0
+        for span, place, part in zip(SPANS, places, torch.split(grads[0], FILTERS, dim=1), strict=True):
+            for offset in range(span):
+                block = taps[:, start : start + FILTERS]
+                block.scatter_add_(0, numbers.gather(1, place + offset), part)
+                start += FILTERS
+        table = rows.new_zeros(ctx.vocabulary, rows.shape[1])
+        table[words] = (taps @ weight.t()) * (words != 0).unsqueeze(-1)
+        return table, rows.t() @ taps, None
+
+
+def _trim(x: Tensor) -> Tensor:
+    """Without the columns that are padding in every row, but for one window of it, which answers with the bias."""
+    used = (x != 0).any(dim=0).nonzero()
+    longest = int(used.max()) + 1 if len(used) else 0
+    return x[:, : longest + max(SPANS)]
 
 
 def _one(params: Params, x: Tensor) -> Tensor:
     table, weight, bias, head, head_bias = params
-    rows = F.embedding(x, table) * (x != 0).unsqueeze(-1)  # [b, L, 300]; padding stays zero and never learns
-    taps = (rows.flatten(0, 1) @ weight).view(*x.shape, -1)  # [b, L, 900]
-    return torch.addmm(head_bias, _pooled(taps, bias), head)
+    best: Tensor = Responses.apply(table, weight, x)  # type: ignore[no-untyped-call]
+    return torch.addmm(head_bias, F.relu(best + bias), head)
 
 
 def _many(params: Params, x: Tensor) -> Tensor:
@@ -72,7 +114,8 @@ def _many(params: Params, x: Tensor) -> Tensor:
     first = torch.arange(n, device=x.device, dtype=x.dtype).mul_(table.shape[1]).view(n, 1, 1)
     rows = F.embedding(x + first, table.flatten(0, 1)) * (x != 0).unsqueeze(-1)  # [n, b, L, 300]
     taps = torch.bmm(rows.flatten(1, 2), weight).view(n, b, length, -1)
-    return linear_many(_pooled(taps, bias.unsqueeze(1)), head, head_bias)
+    best: Tensor = MaxOverTime.apply(taps)  # type: ignore[no-untyped-call]
+    return linear_many(F.relu(best + bias.unsqueeze(1)), head, head_bias)
 
 
 def textcnn(dataset: Dataset) -> Model:

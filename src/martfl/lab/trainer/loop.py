@@ -60,11 +60,12 @@ class LoopTrainer:
                     grad.add_(leaf - first, alpha=float(self.pull[client]))
             rate, epsilon = factors(self.local, step + 1)
             apply_step(leaves, grads, moments, self.local, torch.tensor(rate), torch.tensor(epsilon))
-        changes = [leaf - first for leaf, first in zip(leaves, start, strict=True)]
-        if words is not None:
-            out[client] = Compact(self.shards, words).widen(self.model, [change.unsqueeze(0) for change in changes])[0]
-        else:
-            out[client] = torch.cat([change.flatten() for change in changes])
+        target = self.model.split(out[client])
+        for number, (part, leaf, first) in enumerate(zip(target, leaves, start, strict=True)):
+            if words is not None and number == 0:
+                part[words[0]] = leaf - first  # the rest of the table stays zero
+            else:
+                torch.sub(leaf, first, out=part)
 
     def _start(self, model: Tensor, words: Tensor | None) -> list[Tensor]:
         if words is not None:

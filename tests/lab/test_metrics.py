@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
-from martfl.lab.metrics import accuracy, cosine, ground_truth, macro_f1, mean, share
+from martfl.lab.metrics import accuracy, cosine, fall, ground_truth, macro_f1, mean, share
 
 
 @given(pairs=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=60))
@@ -32,3 +32,9 @@ def test_cosine_and_ground_truth() -> None:
     updates = torch.tensor([[1.0, 0.0], [0.0, 1.0], [9.0, 9.0]])
     truth = ground_truth(updates, np.array([3, 1, 5]), np.array([True, True, False]))
     assert torch.allclose(truth, torch.tensor([0.75, 0.25]))
+
+
+def test_a_fall_is_from_the_best_round_to_the_lowest_late_one() -> None:
+    assert fall([]) is None
+    assert fall([(10, 0.2), (20, 0.9), (30, 0.7), (40, 0.8)]) == pytest.approx(0.2)
+    assert fall([(10, 0.9), (20, 0.1), (30, 0.95)]) == 0.0, "a dip before the last third is no collapse"

@@ -147,13 +147,14 @@ def show_table(
 ) -> None:
     """The table of an experiment: what was run, with the paper's own figures in brackets."""
     from martfl.lab.render import load_results, render_table
-    from martfl.lab.tables import to_csv, to_markdown
+    from martfl.lab.tables import to_csv, to_markdown, to_pages, to_records
 
     grid = render_table(load_results(file, out=out, only=only or (), everything=everything))
     if markdown or csv:
         typer.echo(to_markdown(grid) if markdown else to_csv(grid), nl=False)
         return
-    emit(grid, as_json=json, render=lambda: [table(grid.title, grid.header, grid.lines()), *grid.notes])
+    pages = [table(page.title, page.header, page.lines()) for page in to_pages(grid)]
+    emit(to_records(grid), as_json=json, render=lambda: [*pages, *grid.notes])
 
 
 @app.command("figure")

@@ -16,7 +16,7 @@ from torch import Tensor
 from martfl.lab.checkpoint import Progress, load_progress, save_progress
 from martfl.lab.config import RunConfig
 from martfl.lab.evaluate import predict_one
-from martfl.lab.metrics import RoundRow, accuracy, cosine, ground_truth, macro_f1, mean, share
+from martfl.lab.metrics import RoundRow, accuracy, cosine, fall, ground_truth, macro_f1, mean, share
 from martfl.lab.quantise import integer_change, make_quantiser, start_integers, to_floats
 from martfl.lab.randomness import device_stream, stream
 from martfl.lab.rules import Decision, RoundView
@@ -58,6 +58,7 @@ class RunResult:
     baselines: float | None  # … to here
     mta_last: float | None
     mta_tail: float | None  # mean of the last ten evaluated rounds
+    fall: float | None  # best accuracy − lowest of the last third of the rounds
     quantisation_loss: float | None
     rounds: int
     best_round: int | None
@@ -224,6 +225,7 @@ def summarise(config: RunConfig, progress: Progress, *, device: str) -> RunResul
         baselines=mean([float(row.baselines) for row in history]),
         mta_last=last.mta,
         mta_tail=None if progress.diverged else mean([row.mta for row in evaluated[-TAIL:]]),
+        fall=None if progress.diverged else fall([(row.round, row.mta) for row in evaluated if row.mta is not None]),
         quantisation_loss=reported.quantisation_loss,
         rounds=len(history),
         best_round=best,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,3 +64,11 @@ def mean(values: list[float | None]) -> float | None:
     """The mean of what was measured."""
     known = [value for value in values if value is not None]
     return float(np.mean(known)) if known else None
+
+
+def fall(accuracies: Sequence[tuple[int, float]]) -> float | None:
+    """How far the accuracy fell: the best one minus the lowest of the last third of the rounds; pairs (round, mta)."""
+    if not accuracies:
+        return None
+    late = [value for number, value in accuracies if 3 * number > 2 * accuracies[-1][0]]
+    return max(value for _, value in accuracies) - min(late)

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from martfl.errors import InputError
 from martfl.lab.config import RunConfig
 from martfl.lab.figures import draw, figure_spec
+from martfl.lab.metrics import fall
 from martfl.lab.store import Store
 from martfl.lab.suite import Experiment, load_experiment, select, settings_of
-from martfl.lab.tables import Grid, Outcome, build_table, table_spec
+from martfl.lab.tables import SHARES, Grid, Outcome, build_table, table_spec
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-SHARES = frozenset(
-    {
-        "mta", "f1", "asr", "dac", "inclusiveness", "inclusiveness_hq", "robustness", "baseline_correctness",
-        "baseline_correct", "validation", "mta_last", "mta_tail", "quantisation_loss",
-    }
-)  # fmt: skip
 LENGTH = frozenset({"seed", "rounds", "patience", "eval_every", "precision"})  # how long and how often, not what
 
 
@@ -70,7 +65,7 @@ def render_table(results: Results) -> Grid:
     if not results.failed:
         return grid
     note = f"{results.failed} runs failed and are left out; running the file again repeats them."
-    return Grid(grid.title, grid.header, grid.names, grid.figures, (*grid.notes, note))
+    return replace(grid, notes=(*grid.notes, note))
 
 
 def render_figure(results: Results) -> Canvas:
@@ -137,7 +132,8 @@ def _wanted(record: Mapping[str, Any], only: Sequence[str]) -> bool:
 def _outcome(record: Mapping[str, Any], store: Store) -> Outcome:
     settings = {**record["config"], "rule": record["name"], "diverged": record["status"] == "diverged"}
     rounds = [_percent(row) for row in store.read_rounds(record["id"])]
-    return Outcome(settings, _percent(record), rounds)
+    fallen = fall([(int(row["round"] or 0), row["mta"]) for row in rounds if row.get("mta") is not None])
+    return Outcome(settings, _percent(record) | {"fall": fallen}, rounds)
 
 
 def _percent(values: Mapping[str, Any]) -> dict[str, float | None]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import Any
 
@@ -15,6 +16,13 @@ from martfl.lab.paper import Cell, published
 
 FAR = 3.0  # points; a larger distance from the published figure is marked and wants an explanation
 MISSING = "–"
+COLUMNS = ("mean", "deviation", "paper", "paper_deviation")
+SHARES = frozenset(
+    {
+        "mta", "f1", "asr", "dac", "inclusiveness", "inclusiveness_hq", "robustness", "baseline_correctness",
+        "baseline_correct", "validation", "mta_last", "mta_tail", "fall", "quantisation_loss",
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,11 @@ class Figure:
         """Further from the published figure than needs no explanation."""
         return self.paper is not None and self.mean is not None and abs(self.mean - self.paper.mean) > FAR
 
+    def values(self) -> dict[str, float | None]:
+        """The numbers by name."""
+        theirs = (self.paper.mean, self.paper.deviation) if self.paper else (None, None)
+        return dict(zip(COLUMNS, (self.mean, self.deviation, *theirs), strict=True))
+
     def __str__(self) -> str:
         ours = _with_deviation(self.mean, self.deviation) + ("*" if self.far else "")
         return ours if self.paper is None else f"{ours} [{_with_deviation(self.paper.mean, self.paper.deviation)}]"
@@ -62,7 +75,8 @@ class Grid:
     header: tuple[str, ...]
     names: tuple[tuple[str, ...], ...]  # [rows][name columns]
     figures: tuple[tuple[Figure, ...], ...]  # [rows][figure columns]
-    notes: tuple[str, ...] = field(default=())
+    metrics: tuple[str, ...]  # of the figure columns, in turn
+    notes: tuple[str, ...] = ()
 
     def lines(self) -> list[tuple[str, ...]]:
         """Every row as text."""
@@ -98,7 +112,7 @@ def build_table(
     )
     heads = tuple(_head(spec.columns, column, metric) for column in columns for metric in spec.metrics)
     names = tuple(tuple(text_of(key, value) for key, value in zip(spec.rows, row, strict=True)) for row in rows)
-    return Grid(title, spec.rows + heads, names, figures, _notes(figures, found))
+    return Grid(title, spec.rows + heads, names, figures, spec.metrics, _notes(figures, found))
 
 
 def summarise(outcomes: Iterable[Outcome], where: Mapping[str, Any], metric: str, paper: str | None = None) -> Figure:
@@ -108,6 +122,40 @@ def summarise(outcomes: Iterable[Outcome], where: Mapping[str, Any], metric: str
     theirs = published(paper, metric, where) if paper else None
     deviation = stdev(values) if len(values) > 1 else None
     return Figure(fmean(values) if values else None, deviation, len(values), theirs)
+
+
+def to_pages(grid: Grid) -> list[Grid]:
+    """Small tables that fit a terminal: one for each metric and each value of all row names but the last."""
+    lead = len(grid.names[0]) - 1 if grid.names else 0
+    pages = []
+    for group, metric in itertools.product(dict.fromkeys(names[:lead] for names in grid.names), grid.metrics):
+        first, step = grid.metrics.index(metric), len(grid.metrics)
+        chosen = [i for i, names in enumerate(grid.names) if names[:lead] == group]
+        heads = grid.header[lead + 1 :][first::step]
+        page = replace(
+            grid,
+            title=" · ".join((grid.title, *group, metric)),
+            header=(grid.header[lead], *(head.removesuffix(f" {metric}") for head in heads)),
+            names=tuple(grid.names[i][lead:] for i in chosen),
+            figures=tuple(grid.figures[i][first::step] for i in chosen),
+            metrics=(metric,),
+            notes=(),
+        )
+        pages.append(page)
+    return pages
+
+
+def to_records(grid: Grid) -> list[dict[str, Any]]:
+    """One record per figure; shares are fractions, as in all JSON."""
+    records = []
+    for row, figures in zip(grid.names, grid.figures, strict=True):
+        heads = grid.header[len(row) :]
+        for head, metric, shown in zip(heads, itertools.cycle(grid.metrics), figures, strict=False):
+            where = dict(zip(grid.header, row, strict=False)) | {"column": head.removesuffix(f" {metric}")}
+            scale = 100 if metric in SHARES else 1
+            numbers = {key: None if value is None else value / scale for key, value in shown.values().items()}
+            records.append(where | {"metric": metric, "runs": shown.runs} | numbers)
+    return records
 
 
 def to_markdown(grid: Grid) -> str:
@@ -125,11 +173,10 @@ def to_csv(grid: Grid) -> str:
     writer = csv.writer(out, lineterminator="\n")
     name_columns = len(grid.names[0]) if grid.names else 0
     head = grid.header[:name_columns]
-    writer.writerow([*head, "column", "mean", "deviation", "runs", "paper", "paper_deviation"])
+    writer.writerow([*head, "column", "runs", *COLUMNS])
     for names, figures in zip(grid.names, grid.figures, strict=True):
         for column, shown in zip(grid.header[name_columns:], figures, strict=True):
-            theirs = (shown.paper.mean, shown.paper.deviation) if shown.paper else (None, None)
-            writer.writerow([*names, column, shown.mean, shown.deviation, shown.runs, *theirs])
+            writer.writerow([*names, column, shown.runs, *shown.values().values()])
     return out.getvalue()
 
 

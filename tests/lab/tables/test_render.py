@@ -125,10 +125,10 @@ def test_the_command_line(stored, tmp_path) -> None:
     file, out = stored
     ask = CliRunner().invoke
     shown = json.loads(ask(app, ["lab", "table", str(file), "--out", str(out), "--json"]).stdout)
-    assert shown["figures"][0][0]["mean"] == pytest.approx(35.0)
+    assert shown[0]["mean"] == pytest.approx(0.35) and shown[0]["metric"] == "mta"
     markdown = ask(app, ["lab", "table", str(file), "--out", str(out), "--markdown"]).stdout
     assert "| martfl | 35.00 ± 7.07 | 50.00 ± 0.00 |" in markdown
-    assert ask(app, ["lab", "table", str(file), "--out", str(out), "--csv"]).stdout.startswith("rule,column,mean")
+    assert ask(app, ["lab", "table", str(file), "--out", str(out), "--csv"]).stdout.startswith("rule,column,runs,mean")
     assert "krum" in ask(app, ["lab", "table", str(file), "--out", str(out)]).stdout
     picture = tmp_path / "small.png"
     assert ask(app, ["lab", "figure", str(file), "--out", str(out), "--to", str(picture)]).exit_code == 0

@@ -7,7 +7,17 @@ from statistics import stdev
 import pytest
 
 from martfl.errors import InputError
-from martfl.lab.tables import Outcome, TableSpec, build_table, summarise, table_spec, to_csv, to_markdown
+from martfl.lab.tables import (
+    Outcome,
+    TableSpec,
+    build_table,
+    summarise,
+    table_spec,
+    to_csv,
+    to_markdown,
+    to_pages,
+    to_records,
+)
 
 SPEC = TableSpec(("dataset", "rule"), ("biased",), ("mta", "dac"))
 PLAN = [
@@ -74,6 +84,24 @@ def test_a_diverged_run_is_counted_and_left_out() -> None:
 
 def test_a_metric_that_does_not_apply_is_no_number() -> None:
     assert summarise([outcome(80.0)], {"dataset": "trec"}, "asr").mean is None
+
+
+def test_pages_cut_a_wide_table_by_metric_and_leading_names(grid) -> None:
+    pages = to_pages(grid)
+    assert [page.title for page in pages] == [f"Biased · {d} · {m}" for d in ("trec", "fmnist") for m in ("mta", "dac")]
+    assert pages[0].header == ("rule", "20%", "30%")
+    assert pages[0].names == (("martfl",), ("oracle",))
+    assert [page.figures for page in pages[:2]] == [
+        tuple(row[first::2] for row in grid.figures[:2]) for first in range(2)
+    ]
+
+
+def test_records_hold_fractions(grid) -> None:
+    records = to_records(grid)
+    assert len(records) == sum(map(len, grid.figures))
+    where = {"dataset": "trec", "rule": "martfl", "column": "20%", "metric": "mta"}
+    first = next(record for record in records if where.items() <= record.items())
+    assert (first["mean"], first["runs"], first["paper"]) == (0.89, 2, pytest.approx(0.888))
 
 
 def test_markdown(grid) -> None:

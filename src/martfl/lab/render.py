@@ -132,7 +132,7 @@ def _wanted(record: Mapping[str, Any], only: Sequence[str]) -> bool:
 def _outcome(record: Mapping[str, Any], store: Store) -> Outcome:
     settings = {**record["config"], "rule": record["name"], "diverged": record["status"] == "diverged"}
     rounds = [_percent(row) for row in store.read_rounds(record["id"])]
-    fallen = fall([(int(row["round"] or 0), row["mta"]) for row in rounds if row.get("mta") is not None])
+    fallen = fall([(int(row["round"] or 0), mta) for row in rounds if (mta := row.get("mta")) is not None])
     return Outcome(settings, _percent(record) | {"fall": fallen}, rounds)
 
 

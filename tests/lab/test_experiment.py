@@ -114,7 +114,9 @@ def test_integers_cost_little_and_coarse_ones_more(small: Make) -> None:
     plain = run_experiment(small(rounds=6))
     fine = run_experiment(small(rounds=6, quantise={"bits": 24, "scale": 2.0**-20}))
     coarse = run_experiment(small(rounds=6, quantise={"bits": 4, "scale": 0.05}))
-    assert plain.quantisation_loss is None and fine.quantisation_loss is not None
+    assert plain.quantisation_loss is None and plain.f1_loss is None
+    assert fine.quantisation_loss is not None and fine.f1_loss is not None
+    assert abs(fine.quantisation_loss) <= 0.005 and abs(fine.f1_loss) <= 0.005
     assert plain.mta is not None and fine.mta == pytest.approx(plain.mta, abs=0.02)
     assert coarse.mta is not None and coarse.mta < plain.mta
 

@@ -60,6 +60,7 @@ class RunResult:
     mta_tail: float | None  # mean of the last ten evaluated rounds
     fall: float | None  # best accuracy − lowest of the last third of the rounds
     quantisation_loss: float | None
+    f1_loss: float | None
     rounds: int
     best_round: int | None
     seconds_per_round: float | None  # median
@@ -195,8 +196,9 @@ def _evaluate(setup: Setup, progress: Progress, plain: Tensor) -> dict[str, Any]
     if setup.probe is not None:
         found["asr"] = accuracy(predict_one(setup.model, progress.model, setup.probe.x), setup.probe.labels)
     if progress.integers is not None:
-        exact = accuracy(predict_one(setup.model, plain, setup.test.x), setup.test.labels)
-        found["quantisation_loss"] = exact - found["mta"]
+        exact = predict_one(setup.model, plain, setup.test.x)
+        found["quantisation_loss"] = accuracy(exact, setup.test.labels) - found["mta"]
+        found["f1_loss"] = macro_f1(exact, setup.test.labels, setup.num_classes) - found["f1"]
     return found
 
 
@@ -227,6 +229,7 @@ def summarise(config: RunConfig, progress: Progress, *, device: str) -> RunResul
         mta_tail=None if progress.diverged else mean([row.mta for row in evaluated[-TAIL:]]),
         fall=None if progress.diverged else fall([(row.round, row.mta) for row in evaluated if row.mta is not None]),
         quantisation_loss=reported.quantisation_loss,
+        f1_loss=reported.f1_loss,
         rounds=len(history),
         best_round=best,
         seconds_per_round=float(np.median([row.seconds for row in history])) if history else None,

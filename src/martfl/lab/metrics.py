@@ -26,6 +26,7 @@ class RoundRow:
     baselines: int = 0  # encrypted baselines sent
     validation: float | None = None  # accuracy on the validation rows
     quantisation_loss: float | None = None  # MTA of the float aggregate − MTA of the integer one
+    f1_loss: float | None = None  # the same of F1
     seconds: float = 0.0
 
 

@@ -20,7 +20,7 @@ COLUMNS = ("mean", "deviation", "paper", "paper_deviation")
 SHARES = frozenset(
     {
         "mta", "f1", "asr", "dac", "inclusiveness", "inclusiveness_hq", "robustness", "baseline_correctness",
-        "baseline_correct", "validation", "mta_last", "mta_tail", "fall", "quantisation_loss",
+        "baseline_correct", "validation", "mta_last", "mta_tail", "fall", "quantisation_loss", "f1_loss",
     }
 )  # fmt: skip
 

@@ -205,7 +205,9 @@ class _Epoch:
     def owed(self) -> dict[str, int]:
         """Who is owed what in all, by the rules; claims made and not yet made together."""
         fee, out = self.terms.advance_fee, self.history.dropped(self.epoch)
-        advance = self.history.advance(self.epoch)
+        advance, left = self.history.advance(self.epoch), self.left
+        if out >= set(self.committed):  # nobody is left to take the dropped parts: the drops are void
+            out, left = set(), self.weights
         deposit = sum(event.amount for event in self.history.of(ev.Deposited, self.epoch))
         reward = deposit * BASIS // (BASIS + self.terms.penalty_ratio)
         lost = fee * len(out.intersection(advance))
@@ -213,13 +215,13 @@ class _Epoch:
             Phase.SETTLED: (reward + lost, 0),
             Phase.FAILED: (deposit + lost, 0),
             Phase.EMPTY: (0, lost),
-            Phase.DROPPED: (0, reward + lost),
+            Phase.DROPPED: (0, reward + lost) if out else (reward, 0),
             Phase.ABANDONED: (0, deposit - reward + lost),
         }[self.state.phase]
         stay = [name for name in self.committed if name not in out]
-        unit = by_weight // sum(self.left.values()) if by_weight else 0
+        unit = by_weight // sum(left.values()) if by_weight else 0
         each = in_parts // len(stay) if stay else 0
-        owed = {name: unit * self.left.get(name, 0) + each + fee * (name in advance) for name in stay}
+        owed = {name: unit * left.get(name, 0) + each + fee * (name in advance) for name in stay}
         whole = deposit + fee * len(advance)
         return {**owed, self.terms.acquirer: whole - sum(owed.values())}
 

@@ -1,5 +1,7 @@
 """drop: a bought provider that did not deliver what it committed to; its part goes to the others."""
 
+import pytest
+
 from martfl.chain.events import Dropped, EpochClosed
 from martfl.chain.state import Phase
 
@@ -71,10 +73,40 @@ def test_all_dropped_pays_the_other_committed_in_equal_parts(market):
     assert market.claim_all() == {market.names[2]: state.reward, market.acquirer.address: state.penalty}
 
 
-def test_all_dropped_and_nobody_else_refunds(market):
-    market.prepared()
+def test_an_acquirer_that_drops_everybody_pays_everybody(market):
+    """Else it could buy all, see all, and have its money back."""
+    market.committed()
+    market.advance(1)
+    market.prepare()
+    market.drop(0, 1)
+    market.drop(2)
+    state = market.state()
+    unit = state.reward // 65_536
+    assert market.claim_all() == {
+        market.names[0]: unit * 40_000,
+        market.names[1]: unit * 20_000 + market.fee,
+        market.names[2]: unit * 5_536,
+        market.acquirer.address: state.penalty + state.reward % 65_536,
+    }
+    assert market.held() == 0
+
+
+@pytest.mark.parametrize("end", ["prepare nobody", "expire"])
+def test_whoever_looks_at_all_in_advance_and_drops_all_has_paid_for_the_look(market, end):
+    market.committed()
+    market.advance(0, 1, 2)
     market.drop(0, 1, 2)
-    assert market.claim_all() == {market.acquirer.address: market.amount}
+    if end == "expire":
+        market.chain.travel_to(market.state().deadline + market.window + 1)
+        market.expire()
+        part = market.state().penalty // 3
+    else:
+        market.prepare({})
+        part = 0
+    paid = market.claim_all()
+    assert [paid[name] for name in market.names] == [market.fee + part] * 3
+    assert sum(paid.values()) == market.amount + 3 * market.fee
+    assert market.held() == 0
 
 
 def test_only_the_acquirer(market):

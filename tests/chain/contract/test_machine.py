@@ -56,16 +56,18 @@ class Page:
     def dues(self, phase: str, fee: int) -> dict[str, int]:
         """What each party gets in all, whether taken or not; the acquirer gets what nobody else does."""
         reward = self.deposit * 10_000 // (10_000 + RATIO)
-        lost = fee * sum(s.advance and s.dropped for s in self.sellers.values())
+        payees = {name: s for name, s in self.sellers.items() if not s.dropped} or self.sellers  # all dropped: void
+        lost = fee * sum(s.advance for name, s in self.sellers.items() if name not in payees)
         by_weight = {"SETTLED": reward + lost, "FAILED": self.deposit + lost}.get(phase, 0)
         equal = {"EMPTY": lost, "DROPPED": reward + lost, "ABANDONED": self.deposit - reward + lost}.get(phase, 0)
+        if phase == "DROPPED" and not self.standing():
+            by_weight, equal = reward, 0
+        weight = sum(s.weight for s in payees.values())
         dues = {}
-        for name, seller in self.sellers.items():
-            if seller.dropped:
-                continue
-            dues[name] = equal // len(self.standing()) + (fee if seller.advance else 0)
+        for name, seller in payees.items():
+            dues[name] = equal // len(payees) + (fee if seller.advance else 0)
             if by_weight:
-                dues[name] += by_weight // self.weight() * seller.weight
+                dues[name] += by_weight // weight * seller.weight
         return dues | {ACQUIRER: self.deposit + self.fees - sum(dues.values())}
 
 

@@ -89,8 +89,13 @@ def reward(deposit: uint256, ratio: uint256) -> uint256:
 def shares(e: Epoch, fee: uint256, ratio: uint256) -> Shares:
     # unit = by_weight // weight, each = in_parts // providers; what is left over is the acquirer's, so that
     # unit * weight + each * providers + acquirer = deposit + forfeited * fee, to the last unit.
+    # Where all who committed were dropped, nobody is left to take their part, and the acquirer must not: the drops are
+    # void. All weights of `prepare` count again, and whoever was bought in advance keeps its own fee.
+    void: bool = e.providers == 0
+    providers: uint256 = e.forfeited if void else e.providers
+    weight: uint256 = WHOLE if void else e.weight
+    lost: uint256 = 0 if void else e.forfeited * fee
     price: uint256 = self.reward(e.deposit, ratio)
-    lost: uint256 = e.forfeited * fee
     by_weight: uint256 = 0
     in_parts: uint256 = 0
     if e.phase == SETTLED:
@@ -99,6 +104,8 @@ def shares(e: Epoch, fee: uint256, ratio: uint256) -> Shares:
         by_weight = e.deposit + lost
     elif e.phase == EMPTY:
         in_parts = lost
+    elif e.phase == DROPPED and void:
+        by_weight = price
     elif e.phase == DROPPED:
         in_parts = price + lost
     elif e.phase == ABANDONED:
@@ -106,17 +113,17 @@ def shares(e: Epoch, fee: uint256, ratio: uint256) -> Shares:
     unit: uint256 = 0
     each: uint256 = 0
     if by_weight != 0:
-        unit = by_weight // e.weight
-    if in_parts != 0 and e.providers != 0:
-        each = in_parts // e.providers
-    return Shares(unit=unit, each=each, acquirer=e.deposit + lost - unit * e.weight - each * e.providers)
+        unit = by_weight // weight
+    if in_parts != 0 and providers != 0:
+        each = in_parts // providers
+    return Shares(unit=unit, each=each, acquirer=e.deposit + lost - unit * weight - each * providers)
 
 
 @internal
 @pure
 def owed(record: uint256, e: Epoch, fee: uint256, ratio: uint256) -> uint256:
-    # What a provider may claim: nothing when dropped, else its part and the advance fee.
-    if record & COMMITTED == 0 or record & (OUT | CLAIMED) != 0:
+    # What a provider may claim: nothing when dropped (unless all were), else its part and the advance fee.
+    if record & COMMITTED == 0 or record & CLAIMED != 0 or (record & OUT != 0 and e.providers != 0):
         return 0
     s: Shares = self.shares(e, fee, ratio)
     amount: uint256 = s.unit * (record & WEIGHT) + s.each

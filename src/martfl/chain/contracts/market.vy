@@ -17,7 +17,8 @@ Flow of funds
 - Settled: reward by weight; penalty to the acquirer. Failed: reward and penalty by weight. Nobody bought: all back.
   All dropped: reward to the other committed providers in equal parts. Never prepared: penalty to the committed providers
   in equal parts, reward back. Advance fees are paid in every case but to a provider that was dropped; its fee joins
-  what the others get. Rounding dust (less than 2^16 units) goes to the acquirer.
+  what the others get. Where nobody who committed is left, the drops are void: an acquirer that drops everybody pays
+  everybody. Rounding dust (less than 2^16 units) goes to the acquirer.
 """
 
 import ledger

@@ -1,5 +1,7 @@
 """Providers that break the rules, one way for each: the honest end with what the rules give them."""
 
+import json
+
 import pytest
 from eth_account import Account
 
@@ -49,7 +51,16 @@ def impostor(provider, request):
     return ms.encode(message, market=provider.trading.address, account=Account.create())
 
 
-WAYS = (never, late, garbage, truncated, oversized, other_epoch, impostor)
+def steering(provider, request):
+    """Well signed, with a text that no journal can keep and that would rewrite a terminal."""
+    head, _, body = ms._split(Provider.handle(provider, request))
+    values = json.loads(head)
+    head = json.dumps({**values, "kind": "refusal", "fields": {"epoch": 1, "reason": "\ud800\x1b[2J"}}).encode()
+    signature = bytes(provider.account.sign_message(ms._signed(head)).signature)
+    return ms.MAGIC + len(head).to_bytes(4, "big") + head + signature + body
+
+
+WAYS = (never, late, garbage, truncated, oversized, other_epoch, impostor, steering)
 
 
 def misbehaving(way, kind):
@@ -182,6 +193,22 @@ def test_a_baseline_provider_that_forges_its_score_loses_the_fee(build):
     promised = market.trading.read_epoch(2).reward + market.terms.money.advance_fee
     assert promised - (1 << 16) < sum(others) <= promised
     assert market.chain.balance(market.trading.address) == 0
+
+
+class Boaster(Provider):
+    """Says that it was paid what no number can be."""
+
+    def collect(self, request):
+        super().collect(request)
+        return ms.Claimed(epoch=request.epoch, amount="a fortune")
+
+
+def test_what_was_paid_is_the_chain_s_word(build):
+    market = build(providers=2, terms=EVERYBODY, cheats={1: Boaster})
+    market.run(1)
+    paid = {event.party: str(event.amount) for event in market.events(ev.Claimed, 1)}
+    noted = market.acquirer.journal.recall(1, "closed").value["claimed"]
+    assert noted == {account.address: paid[account.address] for account in market.sellers}
 
 
 def test_nobody_claims_twice(build):

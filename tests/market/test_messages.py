@@ -13,7 +13,7 @@ from martfl.market.errors import MessageError
 
 MARKET = "0x" + "aB" * 20
 SENDER = Account.from_key(b"\x01" * 32)
-VALUES = {int: st.integers(0, 2**40), str: st.text(max_size=40), bool: st.booleans(), bytes: st.binary(max_size=300)}
+VALUES = {int: st.integers(0, 2**40), str: st.text(max_size=40).map(ms.line), bool: st.booleans(), bytes: st.binary(max_size=300)}
 MESSAGES = st.one_of([st.builds(kind, **{f.name: VALUES[f.type] for f in fields(kind)}) for kind in ms.KINDS.values()])
 EXAMPLE = ms.encode(ms.ScoreReply(epoch=3, baseline=1, body=b"answer" * 20), market=MARKET, account=SENDER)
 
@@ -83,3 +83,28 @@ def test_a_refusal_is_an_error_that_says_why():
     data = ms.encode(ms.Refusal(epoch=3, reason="too late"), market=MARKET, account=SENDER)
     with pytest.raises(MessageError, match="refused: too late"):
         ms.expect(ms.ScoreReply, data, market=MARKET, sender=SENDER.address, epoch=3)
+
+
+def forged(text):
+    """A refusal that no honest program would send, well signed."""
+    head, _, _ = ms._split(ms.encode(ms.Refusal(epoch=3, reason="x"), market=MARKET, account=SENDER))
+    head = json.dumps({**json.loads(head), "fields": {"epoch": 3, "reason": text}}).encode()
+    signature = SENDER.sign_message(ms._signed(head)).signature
+    return ms.MAGIC + len(head).to_bytes(4, "big") + head + bytes(signature)
+
+
+@pytest.mark.parametrize("text", ["\ud800", "\x1b[2J", "two\nlines", "\x00", "\u202eright to left", "x" * 1001])
+def test_texts_cannot_steer_a_terminal_or_break_a_journal(text):
+    with pytest.raises(MessageError, match="reason of a refusal message must be at most 1000 printable characters"):
+        ms.decode(forged(text), market=MARKET)
+    with pytest.raises(MessageError, match="printable"):
+        ms.encode(ms.Refusal(epoch=3, reason=text), market=MARKET, account=SENDER)
+    assert ms.decode(forged(ms.line(text)), market=MARKET)[1] == SENDER.address
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"a":'])
+def test_a_head_nested_as_deep_as_it_can_be(opening):
+    """Python's parser dies of this where a library has raised the limit of recursion, as the embedded chain's does."""
+    head = opening * (ms.MOST_HEAD // len(opening))
+    with pytest.raises(MessageError, match="2 records at most"):
+        ms.decode(ms.MAGIC + len(head).to_bytes(4, "big") + head + bytes(65), market=MARKET)

@@ -295,7 +295,9 @@ class Acquirer:
 
     def _ask_claims(self, desk: Desk, request: ms.Closed) -> dict[str, Any]:
         answers = desk.ask(ms.Claimed, dict.fromkeys(desk.providers, request))
-        return {"claimed": {name: answer.amount for name, answer in answers.items()}, "traffic": _traffic(desk)}
+        claims = self.trading.events(ev.Claimed, epoch=request.epoch)  # how much is the chain's word, not theirs
+        paid = {event.party: str(event.amount) for event in claims if event.party in desk.providers}
+        return {"claimed": dict.fromkeys(answers, "0") | paid, "traffic": _traffic(desk)}
 
     def _learn(self, desk: Desk, selection: Selection) -> bool:
         delivered = {i: desk.update_of(n) for i, n in enumerate(desk.providers) if n in desk.delivered}

@@ -8,6 +8,7 @@ over the head's SHA-256 (EIP-191), so that nothing of a message can be changed o
 
 import hashlib
 import json
+import re
 import struct
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeVar
@@ -23,6 +24,9 @@ VERSION = 1
 SIGNATURE_BYTES = 65
 MOST_HEAD = 64 * 1024
 MOST_BODY = 1 << 30
+MOST_TEXT = 1000  # characters of a small field
+DEPTH = 2
+_TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _LENGTH = struct.Struct(">I")
 
 
@@ -144,6 +148,7 @@ M = TypeVar("M", bound=Message)
 def encode(message: Message, *, market: str, account: LocalAccount) -> bytes:
     """The message as bytes, signed by `account`."""
     small = {field.name: getattr(message, field.name) for field in fields(message) if field.name != "body"}
+    _check_texts(message.kind, small)
     described = {"kind": message.kind, "version": VERSION, "market": market.lower(), "body": _digest(message.body)}
     head = json.dumps({**described, "fields": small}, sort_keys=True, separators=(",", ":")).encode()
     signature = account.sign_message(_signed(head)).signature
@@ -153,6 +158,7 @@ def encode(message: Message, *, market: str, account: LocalAccount) -> bytes:
 def decode(data: bytes, *, market: str) -> tuple[Message, str]:
     """The message and the address that signed it; `MessageError` for anything else."""
     head, signature, body = _split(data)
+    _check_depth(head)
     try:
         values = json.loads(head)
         kind, version, named, digest = (values[key] for key in ("kind", "version", "market", "body"))
@@ -201,6 +207,13 @@ def _split(data: bytes) -> tuple[bytes, bytes, bytes]:
     return data[8 : 8 + length], data[8 + length : end], data[end:]
 
 
+def _check_depth(head: bytes) -> None:
+    """A head is a record with a record in it. One of many thousands would overflow the stack of Python's own parser."""
+    outside = _TEXTS.sub(b"", head)
+    if outside.count(b"{") + outside.count(b"[") > DEPTH:
+        raise MessageError(f"a message's head must be {DEPTH} records at most, one in the other")
+
+
 def _typed(kind: Any, content: Any, body: bytes) -> Message:
     known = KINDS.get(kind) if isinstance(kind, str) else None
     if known is None or not isinstance(content, dict):
@@ -211,7 +224,22 @@ def _typed(kind: Any, content: Any, body: bytes) -> Message:
         raise MessageError(f"a {kind} message has the fields {', '.join(types)}; wrong: {', '.join(sorted(wrong))}")
     if content["epoch"] < 0:
         raise MessageError(f"an epoch is not negative, got {content['epoch']}")
+    _check_texts(known.kind, content)
     return known(body=body, **content)
+
+
+def line(text: str) -> str:
+    """A text as messages may carry it: one line of what can be printed, cut to the longest."""
+    return "".join(c if c.isprintable() else " " for c in text)[:MOST_TEXT]
+
+
+def _check_texts(kind: str, content: dict[str, Any]) -> None:
+    """Texts end in logs, terminals, journals and reports: nothing in them may steer these, or fill them."""
+    for name, value in content.items():
+        if isinstance(value, str) and value != line(value):
+            raise MessageError(
+                f"{name} of a {kind} message must be at most {MOST_TEXT} printable characters, got {value[:40]!r}"
+            )
 
 
 def _signed(head: bytes) -> Any:

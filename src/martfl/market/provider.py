@@ -70,7 +70,7 @@ class Provider:
                 reply = self._answer(message)
         except MartflError as error:
             log.info("refused a request: %s", error)
-            reply = ms.Refusal(epoch=epoch, reason=str(error)[:500])
+            reply = ms.Refusal(epoch=epoch, reason=ms.line(str(error)))
         except Exception:  # a node's words, or the organisation's own training code: nothing that the acquirer needs
             log.exception("a request could not be answered")
             reply = ms.Refusal(epoch=epoch, reason="the provider failed; its log says why")
@@ -141,7 +141,7 @@ class Provider:
             self.journal.remark(epoch, self.acquirer, "false model", str(error))
             self.journal.once(epoch, "false file", lambda: hashlib.sha256(request.body).hexdigest())
             self._object(epoch)
-            return ms.Verdict(epoch=epoch, accepted=False, reason=str(error)[:500])
+            return ms.Verdict(epoch=epoch, accepted=False, reason=ms.line(str(error)))
         return ms.Verdict(epoch=epoch, accepted=True)
 
     def collect(self, request: ms.Closed) -> ms.Claimed:

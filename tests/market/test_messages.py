@@ -13,7 +13,12 @@ from martfl.market.errors import MessageError
 
 MARKET = "0x" + "aB" * 20
 SENDER = Account.from_key(b"\x01" * 32)
-VALUES = {int: st.integers(0, 2**40), str: st.text(max_size=40).map(ms.line), bool: st.booleans(), bytes: st.binary(max_size=300)}
+VALUES = {
+    int: st.integers(0, 2**40),
+    str: st.text(max_size=40).map(ms.line),
+    bool: st.booleans(),
+    bytes: st.binary(max_size=300),
+}
 MESSAGES = st.one_of([st.builds(kind, **{f.name: VALUES[f.type] for f in fields(kind)}) for kind in ms.KINDS.values()])
 EXAMPLE = ms.encode(ms.ScoreReply(epoch=3, baseline=1, body=b"answer" * 20), market=MARKET, account=SENDER)
 

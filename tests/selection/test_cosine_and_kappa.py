@@ -14,6 +14,12 @@ def test_cosines_of_itself_its_negative_and_a_right_angle():
     assert cosine_scores([[3, 4], [-6, -8], [4, -3]], [3, 4]) == pytest.approx([1, -1, 0])
 
 
+@pytest.mark.parametrize("size", [5e-324, 1e-200, 1e200, 1.7e308])
+def test_no_length_is_too_small_or_too_large(size):
+    assert cosine_scores([[size, size], [size, -size]], [1, 1]) == pytest.approx([1, 0])
+    assert cosine_scores([[1, 1], [1, -1]], [size, size]) == pytest.approx([1, 0])
+
+
 def test_a_zero_update_scores_zero():
     assert cosine_scores([[0, 0], [1, 0]], [1, 0]) == pytest.approx([0, 1])
 
@@ -24,7 +30,11 @@ def test_a_zero_update_scores_zero():
         ([[1, 2]], [0, 0], "non-zero vector"),
         ([[1, 2]], [np.nan, 0], "non-zero vector"),
         ([[1, 2], [np.nan, 1]], [1, 1], r"providers \[1\]"),
-        ([[1, 2, 3]], [1, 1], "3 parameters, the baseline has 2"),
+        ([[1, 2, 3]], [1, 1], r"shape \(n, 2\) as the baseline has, got \(1, 3\)"),
+        ([[[1, 1]]], [1, 1], r"got \(1, 1, 2\)"),
+        ([[1, 2], [3]], [1, 1], "updates must be real numbers in rows of one length"),
+        ([[1, 2]], ["a", "b"], "baseline must be real numbers"),
+        ([[]], [], "non-zero vector, got 0 entries"),
     ],
 )
 def test_cosine_refuses_bad_input(updates, baseline, message):

@@ -60,7 +60,21 @@ def test_more_clusters_than_distinct_values_gives_one_each():
     assert kmeans(np.array([0.5, 0.1, 0.5]), 3).centroids == pytest.approx([0.1, 0.5])
 
 
-@pytest.mark.parametrize(("bad", "clusters"), [([], 1), ([np.nan], 1), ([[0.1]], 1), ([0.1], 0)])
-def test_refuses_bad_input(bad, clusters):
-    with pytest.raises(InputError, match="k-means needs"):
-        kmeans(np.array(bad, dtype=float), clusters)
+@pytest.mark.parametrize("unit", [5e-324, 1e-200, 1e-9, 1.0, 1e150])
+def test_neither_tiny_nor_huge_numbers_confuse_it(unit):
+    assert kmeans(np.array([0, 1, 7, 1, 0, 8, 0]) * unit, 2).labels.tolist() == [0, 0, 1, 0, 0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("bad", "clusters", "message"),
+    [
+        ([], 1, r"at least one entry, got shape \(0,\)"),
+        ([[0.1]], 1, r"at least one entry, got shape \(1, 1\)"),
+        ([0.1, np.nan], 1, "finite, but entry 1 is nan"),
+        (["x"], 1, r"real numbers, got \['x'\]"),
+        ([0.1], 0, "at least one cluster, got 0"),
+    ],
+)
+def test_refuses_bad_input(bad, clusters, message):
+    with pytest.raises(InputError, match=message):
+        kmeans(bad, clusters)

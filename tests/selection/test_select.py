@@ -122,19 +122,40 @@ def test_rounding_beyond_one_is_clipped():
 @pytest.mark.parametrize(
     ("scores", "options", "message"),
     [
-        ([], {}, "at least one provider"),
-        ([[0.1, 0.2]], {}, "at least one provider"),
-        ([0.1, np.nan], {}, r"provider 1 has nan"),
-        ([np.inf, 0.1], {}, r"provider 0 has inf"),
+        ([], {}, r"at least one entry, got shape \(0,\)"),
+        ([[0.1, 0.2]], {}, r"at least one entry, got shape \(1, 2\)"),
+        (["a"], {}, r"real numbers, got \['a'\]"),
+        ([0.1j], {}, "real numbers, got"),
+        ([0.1, np.nan], {}, "finite, but entry 1 is nan"),
+        ([np.inf, 0.1], {}, "finite, but entry 0 is inf"),
         ([0.1, -1.01], {}, r"provider 1 has -1.01"),
-        ([0.1, 0.2], {"baseline": 2}, "baseline must name one of 2 providers, got 2"),
+        ([0.1, 0.2], {"baseline": 2}, "baseline must name one of 2 providers by its index, got 2"),
         ([0.1, 0.2], {"baseline": -1}, "got -1"),
+        ([0.1, 0.2], {"baseline": 0.5}, "by its index, got 0.5"),
         ([0.1], {"rule": "nobody"}, "unknown selection rule 'nobody'; known: martfl"),
         ([0.1], {"threshold": -0.1}, "threshold must lie"),
         ([0.1], {"candidate_share": 1.1}, "candidate_share must lie"),
         ([0.1], {"max_clusters": 0}, "max_clusters must be"),
+        ([0.1], {"max_clusters": 2.5}, "whole number of at least 1, got 2.5"),
     ],
 )
 def test_refuses_bad_input(scores, options, message):
     with pytest.raises(InputError, match=message):
         choose(scores, **options)
+
+
+def test_refuses_a_missing_source_of_randomness():
+    with pytest.raises(InputError, match="rng must be a numpy Generator"):
+        select([0.1, 0.2], rng=None)
+
+
+# Values that lie close, lie far apart or differ by rounding only: ties and underflow, if anywhere.
+awkward = st.sampled_from([-1.0, 0.0, 5e-324, 1e-300, 1e-160, 1e-9, 0.3, 0.3 + 1e-16, 0.3 + 1e-12, 0.7, 1.0])
+
+
+@given(st.lists(awkward, min_size=1, max_size=14), st.sampled_from([0.0, 1e-300, 0.05]), st.integers(1, 6))
+def test_equal_scores_are_treated_equally(scores, threshold, most):
+    selection = choose(scores, threshold=threshold, max_clusters=most, candidate_share=0.0)
+    verdicts = {(score, selection.roles[i], selection.weights[i]) for i, score in enumerate(scores)}
+    assert len(verdicts) == len(set(scores))
+    assert selection.weights.sum() == pytest.approx(1.0)

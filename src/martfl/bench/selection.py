@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from martfl.bench.measure import timed
+from martfl.errors import InputError
 from martfl.selection import select
 
 
@@ -18,6 +19,8 @@ class SelectionBench:
 
 def bench_selection(*, providers: tuple[int, ...] = (30, 1000), repeats: int = 5) -> SelectionBench:
     """Time `select` for each number of providers, on scores of three groups."""
+    if min(providers, default=0) < 1:
+        raise InputError(f"providers must be numbers of at least 1, got {', '.join(map(str, providers)) or 'none'}")
     return SelectionBench(repeats, {n: _median(n, repeats) for n in providers})
 
 

@@ -12,17 +12,30 @@ def cosine_scores(updates: ArrayLike, baseline: ArrayLike) -> Floats:
 
     An all-zero update points nowhere and scores 0; an all-zero baseline is refused, because it can judge nobody.
     """
-    rows = np.atleast_2d(np.asarray(updates, dtype=np.float64))  # [n, m]
-    reference = np.asarray(baseline, dtype=np.float64).ravel()  # [m]
-    if rows.shape[1] != reference.size:
-        raise InputError(f"updates have {rows.shape[1]} parameters, the baseline has {reference.size}")
-    broken = np.flatnonzero(~np.isfinite(rows).all(axis=1))
-    if broken.size:
-        raise InputError(f"updates must be finite, but those of providers {broken.tolist()} are not")
-    length = np.linalg.norm(reference)
-    if not np.isfinite(length) or length == 0.0:
-        raise InputError(f"the baseline must be a finite, non-zero vector, its length is {length}")
-    lengths = np.linalg.norm(rows, axis=1)
-    products = rows @ (reference / length)
-    scores = np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
-    return np.asarray(np.clip(scores, -1.0, 1.0))
+    rows, reference = _numbers(updates, "updates"), _numbers(baseline, "the baseline").ravel()  # [n, m], [m]
+    rows = rows[None] if rows.ndim == 1 else rows
+    if rows.ndim != 2 or rows.shape[1] != reference.size:
+        raise InputError(f"updates must have shape (n, {reference.size}) as the baseline has, got {rows.shape}")
+    if reference.size == 0 or not np.isfinite(reference).all() or not reference.any():
+        raise InputError(f"the baseline must be a finite, non-zero vector, got {reference.size} entries that are not")
+    broken = [i for i, row in enumerate(rows) if not np.isfinite(row).all()]
+    if broken:
+        raise InputError(f"updates must be finite, but those of providers {broken} are not")
+    direction = _unit(reference)
+    return np.asarray(np.clip([_unit(row) @ direction for row in rows], -1.0, 1.0), dtype=np.float64)
+
+
+def _numbers(values: ArrayLike, name: str) -> Floats:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be real numbers in rows of one length, got {values!r:.100}") from None
+
+
+def _unit(vector: Floats) -> Floats:
+    """x / ‖x‖, or zeros for zeros. Divided by max|x| first: squares of very large or small numbers leave the range."""
+    peak = np.abs(vector).max()
+    if peak == 0.0:
+        return vector
+    scaled = vector / peak
+    return np.asarray(scaled / np.linalg.norm(scaled))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from martfl.errors import InputError
 from martfl.palette import ROLE_COLOURS, ROLE_MARKERS, SERIES
 from martfl.selection.result import Role, Selection
 
@@ -22,7 +23,10 @@ def explain(selection: Selection, *, names: Sequence[str] | None = None) -> "Tab
     from rich.markup import escape
     from rich.table import Table
 
-    title = f"{selection.distribution}: {selection.clusters} cluster(s), range {np.ptp(selection.scores):.3f}"
+    labels = _names(selection, names)
+    known = selection.scores[np.isfinite(selection.scores)]  # who is silent has no score
+    spread = f", range {np.ptp(known):.3f}" if known.size else ""
+    title = f"{selection.distribution}: {selection.clusters} cluster(s){spread}"
     table = Table(title=title, title_justify="left")
     for heading in ("provider", "score", "cluster", "weight"):
         table.add_column(heading, justify="right" if heading != "provider" else "left")
@@ -30,8 +34,8 @@ def explain(selection: Selection, *, names: Sequence[str] | None = None) -> "Tab
     for i in np.argsort(-selection.scores, kind="stable"):
         role, cluster = selection.roles[i], selection.labels[i]
         table.add_row(
-            escape(names[i]) if names else str(i),
-            f"{selection.scores[i]:.3f}",
+            escape(labels[i]),
+            f"{selection.scores[i]:.3f}" if np.isfinite(selection.scores[i]) else "–",
             str(cluster) if cluster >= 0 else "–",
             f"{selection.weights[i]:.3f}",
             f"[{ROLE_COLOURS[role]}]{role}[/]: {selection.reason(int(i))}",
@@ -43,6 +47,7 @@ def plot(selection: Selection, *, names: Sequence[str] | None = None) -> "Figure
     """Scores on a line: clusters as bands, weight as height, kept and dropped marked."""
     from matplotlib.figure import Figure
 
+    labels = _names(selection, names)
     figure = Figure(figsize=(8, 3.2), layout="constrained")
     axes = figure.subplots()
     for cluster, centroid in enumerate(selection.centroids):
@@ -55,12 +60,21 @@ def plot(selection: Selection, *, names: Sequence[str] | None = None) -> "Figure
             at = selection.scores[chosen], selection.weights[chosen]
             axes.scatter(*at, s=60, color=ROLE_COLOURS[role], marker=ROLE_MARKERS[role], label=role, zorder=3)
     if selection.scores.size <= MOST_LABELS:
-        _label(axes, selection, names or [str(i) for i in range(selection.scores.size)])
+        _label(axes, selection, labels)
     axes.set(xlabel="score: cosine with the baseline", ylabel="weight", title=f"Scores: {selection.distribution}")
     axes.margins(y=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    figure.legend(loc="outside right upper", frameon=False)
+    if selection.roles:
+        figure.legend(loc="outside right upper", frameon=False)
     return figure
+
+
+def _names(selection: Selection, names: Sequence[str] | None) -> Sequence[str]:
+    if names is None:
+        return [str(i) for i in range(selection.scores.size)]
+    if len(names) != selection.scores.size:
+        raise InputError(f"names must be one for each of {selection.scores.size} providers, got {len(names)}")
+    return names
 
 
 def _label(axes: "Axes", selection: Selection, names: Sequence[str]) -> None:

@@ -10,9 +10,10 @@ by more than two deviations (two, because several are compared).
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from martfl.errors import InputError
-from martfl.selection.kmeans import Floats, best_costs
+from martfl.selection.kmeans import Floats, best_costs, finite_vector, to_unit
 
 # Costs under this share of the squared range are rounding, not scatter; without a floor log(0) would decide.
 COST_FLOOR = 1e-9
@@ -30,21 +31,20 @@ class GapStatistic:
 
 
 def gap_statistic(
-    scores: Floats, *, max_clusters: int = 4, references: int | None = None, rng: np.random.Generator
+    scores: ArrayLike, *, max_clusters: int = 4, references: int | None = None, rng: np.random.Generator
 ) -> GapStatistic:
     """The least g ≤ `max_clusters` with Gap(g) ≥ Gap(g+1) − σ(g+1) and Gap(g) ≥ Gap(h) − 2σ(h) for all h > g + 1.
 
     The scores are brought to [0, 1] and sorted first: shift, scale and order cannot change the decision.
     """
-    scores = np.asarray(scores, dtype=np.float64)
+    scores = finite_vector(scores, "scores")
     # The reference's scatter falls with n, so that many scores need fewer draws.
-    references = max(20, min(50, 20_000 // max(scores.size, 1))) if references is None else references
-    _require(scores, max_clusters, references)
-    spread = np.ptp(scores)
-    most = min(max_clusters, scores.size - 1, np.unique(scores).size)
-    if spread == 0.0 or most < 2:
+    references = max(20, min(50, 20_000 // scores.size)) if references is None else references
+    _require(max_clusters, references)
+    scaled = np.asarray(np.round(np.sort(to_unit(scores)), 12), dtype=np.float64)
+    most = min(max_clusters, scores.size - 1, np.unique(scaled).size)
+    if most < 2:
         return GapStatistic(1, np.zeros(1), np.zeros(1))
-    scaled = np.round(np.sort((scores - scores.min()) / spread), 12)
     observed = np.log(best_costs(scaled, most + 1) + COST_FLOOR)  # [most+1]
     reference = _reference_logs(scores.size, most + 1, references, rng)  # [references, most+1]
     # Gap(g) = E*[log W*_g] − log W_g ;  σ_g = sd(log W*_g)·√(1 + 1/B)
@@ -63,9 +63,7 @@ def _reference_logs(n: int, most: int, references: int, rng: np.random.Generator
     return np.asarray(np.log(np.concatenate(costs) + COST_FLOOR))
 
 
-def _require(scores: Floats, max_clusters: int, references: int) -> None:
-    if scores.ndim != 1 or scores.size == 0 or not np.isfinite(scores).all():
-        raise InputError(f"the gap statistic needs a non-empty vector of finite scores, got shape {scores.shape}")
+def _require(max_clusters: int, references: int) -> None:
     if max_clusters < 1:
         raise InputError(f"max_clusters must be at least 1, got {max_clusters}")
     if references < 2:

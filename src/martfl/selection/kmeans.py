@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from martfl.errors import InputError
 
@@ -22,6 +22,30 @@ class Clustering:
     labels: NDArray[np.int64]  # [n]
     centroids: Floats  # [k]
     cost: float
+
+
+def finite_vector(values: ArrayLike, name: str) -> Floats:
+    """`values` as a vector of at least one finite number, or an error that says what it is instead."""
+    try:
+        vector = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a vector of real numbers, got {values!r:.100}") from None
+    if vector.ndim != 1 or vector.size == 0:
+        raise InputError(f"{name} must be a vector with at least one entry, got shape {vector.shape}")
+    broken = np.flatnonzero(~np.isfinite(vector))
+    if broken.size:
+        raise InputError(f"{name} must be finite, but entry {broken[0]} is {vector[broken[0]]}")
+    return vector
+
+
+def to_unit(values: Floats) -> Floats:
+    """`values` shifted and scaled to [0, 1], so that no square of them overflows or vanishes; equal ones become 0."""
+    peak = np.abs(values).max()
+    if peak == 0.0:
+        return values
+    scaled = values / peak
+    width = np.ptp(scaled)
+    return np.asarray((scaled - scaled.min()) / (width if width > 0 else 1.0))
 
 
 def run_costs(ordered: Floats) -> Floats:
@@ -47,19 +71,19 @@ def best_costs(ordered: Floats, most: int) -> Floats:
     return np.stack([level[..., -1] for level in levels], axis=-1)
 
 
-def kmeans(values: Floats, clusters: int) -> Clustering:
-    """Cut `values` into at most `clusters` clusters of the least total squared deviation."""
-    values = np.asarray(values, dtype=np.float64)
-    if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
-        raise InputError(f"k-means needs a non-empty vector of finite numbers, got shape {values.shape}")
+def kmeans(values: ArrayLike, clusters: int) -> Clustering:
+    """Cut `values` into at most `clusters` clusters of the least squared deviation; equal values stay together."""
+    values = finite_vector(values, "values")
     if clusters < 1:
         raise InputError(f"k-means needs at least one cluster, got {clusters}")
     order = np.argsort(values, kind="stable")
     ordered = values[order]
-    cuts, cost = _optimal_cuts(ordered, min(clusters, np.unique(values).size))
+    cuts = _optimal_cuts(ordered, min(clusters, np.unique(values).size))
+    runs = [ordered[a:b] for a, b in pairwise(cuts)]
     labels = np.empty(values.size, dtype=np.int64)
-    labels[order] = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
-    centroids = np.array([ordered[a:b].mean() for a, b in pairwise(cuts)])
+    labels[order] = np.repeat(np.arange(len(runs)), np.diff(cuts))
+    centroids = np.array([run.mean() for run in runs])
+    cost = sum(float(np.sum((run - mean) ** 2)) for run, mean in zip(runs, centroids, strict=True))
     return Clustering(labels, centroids, cost)
 
 
@@ -68,8 +92,9 @@ def _next_level(previous: Floats, costs: Floats) -> tuple[Floats, NDArray[np.int
     return reached.min(axis=-2), reached.argmin(axis=-2)
 
 
-def _optimal_cuts(ordered: Floats, clusters: int) -> tuple[list[int], float]:
-    costs = run_costs(ordered)
+def _optimal_cuts(ordered: Floats, clusters: int) -> list[int]:
+    costs = run_costs(to_unit(ordered))
+    costs[1:][ordered[1:] == ordered[:-1]] = np.inf  # where costs tie by rounding, no run starts among equals
     level, choices = costs[0], []
     for _ in range(1, clusters):
         level, choice = _next_level(level, costs)
@@ -77,4 +102,4 @@ def _optimal_cuts(ordered: Floats, clusters: int) -> tuple[list[int], float]:
     cuts = [ordered.size]
     for choice in reversed(choices):
         cuts.append(int(choice[cuts[-1]]))
-    return [0, *reversed(cuts)], float(level[-1])
+    return [0, *reversed(cuts)]

@@ -1,11 +1,13 @@
 """`select`: one door to every selection rule, with the checks that all of them need."""
 
+from typing import SupportsIndex
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from martfl.errors import InputError
 from martfl.selection.algorithm1 import Algorithm1
-from martfl.selection.kmeans import Floats
+from martfl.selection.kmeans import Floats, finite_vector
 from martfl.selection.result import Selection
 
 RULES = {"martfl": Algorithm1}
@@ -33,21 +35,21 @@ def select(
         raise InputError(f"threshold must lie in [0, 2], the widest range of cosines, got {threshold}")
     if not 0.0 <= candidate_share <= 1.0:
         raise InputError(f"candidate_share must lie in [0, 1], got {candidate_share}")
-    if max_clusters < 1:
-        raise InputError(f"max_clusters must be at least 1, got {max_clusters}")
+    if not isinstance(max_clusters, SupportsIndex) or max_clusters < 1:
+        raise InputError(f"max_clusters must be a whole number of at least 1, got {max_clusters}")
+    if not isinstance(rng, np.random.Generator):
+        raise InputError(f"rng must be a numpy Generator, so that a decision can be repeated, got {rng!r}")
     checked = check_scores(scores)
-    if baseline is not None and not 0 <= baseline < checked.size:
-        raise InputError(f"baseline must name one of {checked.size} providers, got {baseline}")
+    if baseline is not None and not (isinstance(baseline, SupportsIndex) and 0 <= baseline < checked.size):
+        raise InputError(f"baseline must name one of {checked.size} providers by its index, got {baseline}")
     decide = RULES[rule](threshold=threshold, candidate_share=candidate_share, max_clusters=max_clusters)
     return decide(checked, baseline, rng)
 
 
 def check_scores(scores: ArrayLike) -> Floats:
     """Scores as a vector of cosines, or an error that names the first offender."""
-    values = np.asarray(scores, dtype=np.float64)
-    if values.ndim != 1 or values.size == 0:
-        raise InputError(f"scores must be a vector with at least one provider, got shape {values.shape}")
-    offenders = np.flatnonzero(~(np.abs(values) <= 1.0 + SCORE_TOLERANCE))  # catches NaN too
+    values = finite_vector(scores, "scores")
+    offenders = np.flatnonzero(np.abs(values) > 1.0 + SCORE_TOLERANCE)
     if offenders.size:
         first = int(offenders[0])
         raise InputError(f"a score is a cosine in [−1, 1], but provider {first} has {values[first]}")

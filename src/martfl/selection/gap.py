@@ -18,7 +18,7 @@ from martfl.selection.kmeans import Floats, best_costs, finite_vector, to_unit
 # Costs under this share of the squared range are rounding, not scatter; without a floor log(0) would decide.
 COST_FLOOR = 1e-9
 # The work of one batch of reference draws, in matrix cells, so that memory stays small for a thousand providers.
-BATCH_CELLS = 4_000_000
+BATCH_CELLS = 1_000_000
 
 
 @dataclass(frozen=True)

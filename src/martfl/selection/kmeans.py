@@ -56,10 +56,16 @@ def run_costs(ordered: Floats) -> Floats:
     sums = np.concatenate([edge, np.cumsum(centred, axis=-1)], axis=-1)  # […, n+1]
     squares = np.concatenate([edge, np.cumsum(centred**2, axis=-1)], axis=-1)
     start, stop = np.arange(n)[:, None], np.arange(n + 1)[None, :]
-    length = np.where(stop > start, stop - start, 1)
+    length = np.maximum(stop - start, 1)
+    # cost(i, j) = Σx² − (Σx)² / (j − i), in place: these are the largest arrays of a selection
     total = sums[..., None, :] - sums[..., :-1, None]  # […, n, n+1]
-    cost = squares[..., None, :] - squares[..., :-1, None] - total**2 / length
-    return np.where(stop > start, np.maximum(cost, 0.0), np.inf)
+    total *= total
+    total /= length
+    cost = squares[..., None, :] - squares[..., :-1, None]
+    cost -= total
+    np.maximum(cost, 0.0, out=cost)
+    np.copyto(cost, np.inf, where=stop <= start)
+    return np.asarray(cost)
 
 
 def best_costs(ordered: Floats, most: int) -> Floats:
@@ -67,7 +73,7 @@ def best_costs(ordered: Floats, most: int) -> Floats:
     costs = run_costs(ordered)
     levels = [costs[..., 0, :]]  # one cluster: D[1, j] = cost(0, j)
     for _ in range(1, most):
-        levels.append(_next_level(levels[-1], costs)[0])
+        levels.append(_reached(levels[-1], costs).min(axis=-2))
     return np.stack([level[..., -1] for level in levels], axis=-1)
 
 
@@ -87,9 +93,9 @@ def kmeans(values: ArrayLike, clusters: int) -> Clustering:
     return Clustering(labels, centroids, cost)
 
 
-def _next_level(previous: Floats, costs: Floats) -> tuple[Floats, NDArray[np.int64]]:
-    reached = previous[..., :-1, None] + costs  # […, i, j]: the last run is i..j−1
-    return reached.min(axis=-2), reached.argmin(axis=-2)
+def _reached(level: Floats, costs: Floats) -> Floats:
+    """The cost of one cluster more, by where it starts: `[…, i, j]` has its last run at i..j−1."""
+    return np.asarray(level[..., :-1, None] + costs)
 
 
 def _optimal_cuts(ordered: Floats, clusters: int) -> list[int]:
@@ -97,8 +103,9 @@ def _optimal_cuts(ordered: Floats, clusters: int) -> list[int]:
     costs[1:][ordered[1:] == ordered[:-1]] = np.inf  # where costs tie by rounding, no run starts among equals
     level, choices = costs[0], []
     for _ in range(1, clusters):
-        level, choice = _next_level(level, costs)
-        choices.append(choice)
+        reached = _reached(level, costs)  # [i, j]
+        level = reached.min(axis=0)
+        choices.append(reached.argmin(axis=0))
     cuts = [ordered.size]
     for choice in reversed(choices):
         cuts.append(int(choice[cuts[-1]]))

@@ -16,7 +16,11 @@ from martfl.chain.embedded import EmbeddedChain, local_account
 from martfl.chain.network import ChainError
 from martfl.chain.rpc import RpcChain
 from martfl.chain.state import Phase
+from martfl.chain.trading import Trading
 from martfl.federation.local import EmbeddedClock
+from martfl.market import messages as ms
+from martfl.market.errors import MarketError
+from martfl.market.sealing import SealingKey
 
 BINARY = Path(__file__).parents[2] / "node_modules" / ".bin" / "anvil"
 
@@ -104,15 +108,48 @@ class AnvilClock:
                 self.chain.web3.provider.make_request(method, params)
 
 
-@pytest.mark.anvil
-def test_a_node_that_is_away_in_every_phase(build, kit, tmp_path):
-    if not BINARY.exists() or shutil.which("node") is None:
-        pytest.skip("anvil is not installed (npm install)")
-    node = Anvil(tmp_path / "state.json")
-    chain = RpcChain(f"http://127.0.0.1:{node.port}", chain_id=31337, poll=0.05, resend=0.5, timeout=120)
+def connect(node, **options):
+    """A client with three accounts that have money."""
+    given = {"chain_id": 31337, "poll": 0.05, "resend": 0.5, "timeout": 120, **options}
+    chain = RpcChain(f"http://127.0.0.1:{node.port}", **given)
     chain.accounts = [local_account(i) for i in range(3)]
     for account in chain.accounts:
         chain.web3.provider.make_request("anvil_setBalance", [account.address, hex(10**24)])
+    return chain
+
+
+@pytest.fixture
+def node(tmp_path):
+    if not BINARY.exists() or shutil.which("node") is None:
+        pytest.skip("anvil is not installed (npm install)")
+    node = Anvil(tmp_path / "state.json")
+    yield node
+    node.stop()
+
+
+@pytest.mark.anvil
+def test_nothing_is_delivered_for_a_purchase_that_may_still_vanish(build, kit, node, monkeypatch):
+    """A re-organisation could take back what is not deep in the chain; an update that was seen stays seen."""
+    with connect(node) as chain, connect(node, confirmations=3) as careful:
+        market = build(providers=2, terms=kit.PLAIN, chain=chain, clock=AnvilClock(chain))
+        market.acquirer._open(1)
+        seller = market.providers[0]
+        seller.train(ms.TrainRequest(epoch=1, body=market.acquirer.model_file(0)))
+        AnvilClock(chain).wait_until(market.trading.read_epoch(1).deadline + 1)
+        market.trading.prepare(1, providers=[seller.account.address], weights=[1 << 16], account=market.buyer)
+        seller.trading = Trading(careful, market.trading.address)
+        request = ms.DeliverRequest(epoch=1, key=SealingKey.generate().public.hex())
+        monkeypatch.setattr("martfl.market.provider.PATIENCE", 0.0)
+        with pytest.raises(MarketError, match="not deep enough"):
+            seller.deliver(request)
+        assert seller.journal.recall(1, "delivered") is None
+        chain.web3.provider.make_request("anvil_mine", ["0x2"])
+        assert seller.deliver(request).body
+
+
+@pytest.mark.anvil
+def test_a_node_that_is_away_in_every_phase(build, kit, node):
+    chain = connect(node)
     market = build(providers=2, terms=kit.PLAIN, chain=chain, clock=AnvilClock(chain))
     outages = []
 
@@ -131,4 +168,3 @@ def test_a_node_that_is_away_in_every_phase(build, kit, tmp_path):
         assert market.outcome(1)["committed"] == 2
     finally:
         chain.close()
-        node.stop()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from martfl.chain import events as ev
-from martfl.chain.network import RevertedError
+from martfl.chain.network import RevertedError, Step
 from martfl.chain.state import Phase
 from martfl.chain.trading import Trading
 from martfl.market import messages as ms
@@ -248,14 +248,37 @@ def test_epochs_that_do_not_exist_are_refused(opened):
 # --- terms -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("field", ["settle_window", "penalty_ratio", "advance_fee", "minimum_deposit"])
+def join(market, trading):
+    """The first provider, at another contract."""
+    first = market.providers[0]
+    Provider(market.terms, first.task, first.data, trading, market.settler, first.journal, first.account)
+
+
+def honest_terms(market):
+    return contract_terms(market.terms, market.settler, np.zeros(market.settler.parameters), market.buyer.address)
+
+
+@pytest.mark.parametrize("field", ["settle_window", "penalty_ratio", "advance_fee", "minimum_deposit", "token"])
 def test_a_contract_that_enforces_other_numbers_than_its_terms_is_not_joined(build, field):
     market = build(providers=1, terms=EVERYBODY)
-    honest = contract_terms(market.terms, market.settler, np.zeros(market.settler.parameters), market.buyer.address)
-    cheap = Trading.deploy(market.chain, terms=replace(honest, **{field: 1}), account=market.buyer)
-    first = market.providers[0]
+    other = "0x" + "11" * 20 if field == "token" else 1
+    cheap = Trading.deploy(market.chain, terms=replace(honest_terms(market), **{field: other}), account=market.buyer)
     with pytest.raises(MarketError, match=f"the terms state {field}"):
-        Provider(market.terms, first.task, first.data, cheap, market.settler, first.journal, first.account)
+        join(market, cheap)
+
+
+def test_the_right_code_with_other_books_is_not_joined(build):
+    """A constructor of the acquirer's own could leave the same code, and a record that claims others' money."""
+    market = build(providers=1, terms=EVERYBODY)
+    real = market.trading.code_at(market.trading.address)
+    copy = bytes.fromhex(f"61{len(real):04x}80600a3d393df3") + real  # returns what follows it, whatever came before
+    receipt = market.chain._send(Step(to=None, data=copy, value=0), account=market.buyer, key=None)
+    twin = Trading(market.chain, receipt.contract)
+    assert twin.code_at(twin.address) == real and twin.terms() == market.trading.terms()
+    with pytest.raises(MarketError, match="the code at"):
+        join(market, twin)
+    opened = twin.new_epoch(nonce=bytes(32), account=market.buyer, amount=1)  # its first event is no constructor's
+    assert opened.epoch == 1 and not twin.has_our_code() and market.trading.has_our_code()
 
 
 def test_an_acquirer_with_another_wallet_or_an_older_journal_is_stopped(build, tmp_path):
@@ -271,8 +294,7 @@ def test_an_acquirer_with_another_wallet_or_an_older_journal_is_stopped(build, t
 
 def test_a_contract_with_other_code_is_not_joined(build, monkeypatch):
     market = build(providers=1, terms=EVERYBODY)
-    first = market.providers[0]
     real = market.trading.code_at(market.trading.address)
     monkeypatch.setattr(Trading, "code_at", lambda self, address: b"\x60" + real[1:])
     with pytest.raises(MarketError, match="the code at"):
-        Provider(market.terms, first.task, first.data, market.trading, market.settler, first.journal, first.account)
+        join(market, market.trading)

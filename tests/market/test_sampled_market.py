@@ -3,9 +3,15 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
+from martfl.chain.sampled import SampledTrading
 from martfl.chain.state import Phase
+from martfl.chain.trading import open_trading
+from martfl.market.acquirer import contract_terms
 from martfl.market.auditor import audit
+from martfl.market.errors import MarketError
+from martfl.market.provider import Provider
 from martfl.market.settling.sampled import SampledSettler
 from martfl.settlement.integer_file import peek
 
@@ -49,6 +55,27 @@ def test_an_honest_epoch_is_proved_and_paid(build):
     assert [check for check in checks if not check.ok] == []
     assert {"randomness", "inputs", "proof", "model file"} <= {check.name for check in checks}
     assert peek(market.acquirer.model_file(1)).epoch == 1
+
+
+@pytest.mark.parametrize("field", ["samples", "parameters", "vdf_steps", "optimistic", "empty_commitment", "poseidon"])
+def test_a_contract_that_samples_otherwise_than_its_terms_is_not_joined(build, field):
+    """Fewer parameters to draw from, for example, and the others could be anything."""
+    market = build(providers=1, terms=TERMS)
+    honest = contract_terms(market.terms, market.settler, np.zeros(market.settler.parameters), market.buyer.address)
+    other = {"optimistic": True, "poseidon": bytes(32), "parameters": 10}.get(field, 1)
+    changed = replace(honest, settlement=replace(honest.settlement, **{field: other}))
+    trading, first = SampledTrading.deploy(market.chain, terms=changed, account=market.buyer), market.providers[0]
+    with pytest.raises(MarketError, match=f"the terms state {field}"):
+        Provider(market.terms, first.task, first.data, trading, market.settler, first.journal, first.account)
+
+
+def test_proofs_checked_by_other_code_are_not_trusted(build):
+    market = build(providers=1, terms=TERMS)
+    honest = contract_terms(market.terms, market.settler, np.zeros(market.settler.parameters), market.buyer.address)
+    changed = replace(honest, settlement=replace(honest.settlement, proofs=market.trading.address))
+    trading = SampledTrading.deploy(market.chain, terms=changed, account=market.buyer)
+    assert not open_trading(market.chain, trading.address, since=trading.since).has_our_code()
+    assert open_trading(market.chain, market.trading.address).has_our_code()
 
 
 def test_a_proof_about_another_update_is_refuted_by_its_provider(build):

@@ -17,7 +17,7 @@ from eth_utils.address import to_checksum_address
 from hexbytes import HexBytes
 from web3 import Web3
 from web3.contract.contract import ContractConstructor, ContractFunction
-from web3.types import LogReceipt, Nonce, TxParams, TxReceipt, Wei
+from web3.types import BlockIdentifier, LogReceipt, Nonce, TxParams, TxReceipt, Wei
 
 from martfl.errors import MartflError
 
@@ -93,6 +93,10 @@ class Chain(ABC):
     def now(self) -> int:
         """The timestamp of the latest block: the only clock that contracts know."""
         return int(self.web3.eth.get_block("latest")["timestamp"])
+
+    def deep_block(self) -> BlockIdentifier:
+        """The newest block that counts: no re-organisation that the profile allows for takes it away."""
+        return "latest"
 
     def check(self) -> None:  # noqa: B027 - a chain of our own is always the right one
         """Refuse a node that serves another chain than the one that was asked for."""

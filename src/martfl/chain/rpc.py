@@ -17,7 +17,7 @@ from eth_utils.address import to_checksum_address
 from hexbytes import HexBytes
 from web3 import Web3
 from web3.exceptions import ContractLogicError, TransactionIndexingInProgress, TransactionNotFound, Web3RPCError
-from web3.types import TxParams, TxReceipt
+from web3.types import BlockIdentifier, TxParams, TxReceipt
 
 from martfl.chain.network import NO_REASON, Chain, ChainError, Receipt, RevertedError, Step, receipt_of, revert_text
 from martfl.chain.pending import Attempt, Entry, Fees, PendingStore
@@ -73,6 +73,10 @@ class RpcChain(Chain):
             if served != self.chain_id:
                 raise ChainError(f"node {self._transport.host} serves chain {served}, expected {self.chain_id}")
             self._checked = True
+
+    def deep_block(self) -> BlockIdentifier:
+        """As deep as a transaction of our own must be before it counts."""
+        return BlockNumber(max(0, self.web3.eth.block_number - self.confirmations + 1))
 
     def fees(self) -> Fees:
         """EIP-1559: room for the base fee to double before the step is included, within the cap."""

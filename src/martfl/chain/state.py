@@ -165,6 +165,11 @@ class ProviderState:
     weight: int
     claimable: int
 
+    @property
+    def bought(self) -> bool:
+        """Whether its update is paid for: in advance or by weight."""
+        return not self.dropped and (self.advance or self.weight > 0)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Bought:

@@ -12,8 +12,9 @@ from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from eth_account.signers.local import LocalAccount
-from eth_typing import ChecksumAddress
+from eth_typing import BlockNumber, ChecksumAddress
 from eth_utils.address import to_checksum_address
+from hexbytes import HexBytes
 from web3.contract import Contract
 from web3.contract.contract import ContractFunction
 from web3.exceptions import Web3Exception
@@ -174,14 +175,29 @@ class Trading:
         values["phase"] = Phase(values["phase"])
         return EpochState(number=epoch, reward=reward, penalty=penalty, base=base, **values)
 
-    def read_provider(self, epoch: int, provider: str) -> ProviderState:
-        """A provider's standing."""
-        raw = self._f.read_provider(epoch, to_checksum_address(provider)).call()
+    def read_provider(self, epoch: int, provider: str, *, deep: bool = False) -> ProviderState:
+        """A provider's standing at the latest block, or (`deep`) at the latest that counts."""
+        block = self.chain.deep_block() if deep else "latest"
+        raw = self._f.read_provider(epoch, to_checksum_address(provider)).call(block_identifier=block)
         return ProviderState(**_fields(raw, ProviderState))
 
     def has_our_code(self) -> bool:
-        """Whether the code at the address is what these sources compile to; the terms follow it as immutables."""
-        return self.code_at(self.address).startswith(compiled(self.scheme).runtime)
+        """Whether the address holds what these sources compile to, and their own constructor put it there.
+
+        The terms follow the code as immutables. Another constructor could leave the same code with other books.
+        """
+        code = compiled(self.scheme)
+        return self.code_at(self.address).startswith(code.runtime) and self._made_by(code.bytecode)
+
+    def _made_by(self, constructor: bytes) -> bool:
+        # The constructor announces the initial model, so the first transaction that the contract logged made it.
+        logs = self.chain.web3.eth.get_logs({"address": self.address, "fromBlock": BlockNumber(self.since)})
+        if not logs:
+            return False
+        first = min(logs, key=lambda log: (log["blockNumber"], log["logIndex"]))["transactionHash"]
+        made = self.chain.web3.eth.get_transaction_receipt(first).get("contractAddress")
+        sent = self.chain.web3.eth.get_transaction(first)
+        return made == self.address and bytes(HexBytes(sent["input"])).startswith(constructor)
 
     def code_at(self, address: str) -> bytes:
         """The code that the chain holds at `address`."""
@@ -234,6 +250,16 @@ class Trading:
     def _send(self, call: ContractFunction, account: LocalAccount, value: int, key: str | None) -> Done:
         receipt = self.chain.send(call, account=account, value=value, key=key)
         return Done(receipt, ev.decode(self.contract, receipt.logs))
+
+
+def open_trading(chain: Chain, address: str, *, since: int = 0) -> Trading:
+    """The client that fits the contract at an address."""
+    trading = Trading(chain, address, since=since)
+    if trading.scheme == "exact":
+        return trading
+    from martfl.chain.sampled import SampledTrading  # its prover's libraries load slowly
+
+    return SampledTrading(chain, address, scheme=trading.scheme, since=since)
 
 
 def put(

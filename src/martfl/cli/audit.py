@@ -27,10 +27,10 @@ def audit(
     json: JsonFlag = False,
 ) -> None:
     """Check weights, commitments, the aggregate, the model file, deadlines and money. Exit code 1 if anything fails."""
-    from martfl.chain.trading import Trading
+    from martfl.chain.trading import open_trading
 
     with _open_chain(chain, config) as opened:
-        checks = _run(Trading(opened, contract), {file: file.read_bytes() for file in model}, epoch, terms)
+        checks = _run(open_trading(opened, contract), {file: file.read_bytes() for file in model}, epoch, terms)
     good = all(check.ok for check in checks)
     result = {"ok": good, "checks": [asdict(check) for check in checks]}
     emit(result, as_json=json, render=lambda: [_table(checks)])

@@ -13,7 +13,7 @@ from eth_utils.address import is_address
 from martfl.chain import accounts
 from martfl.chain.network import Chain
 from martfl.chain.profiles import RpcProfile, load_profiles
-from martfl.chain.trading import Trading
+from martfl.chain.trading import Trading, open_trading
 from martfl.errors import InputError
 from martfl.market.acquirer import deploy_market
 from martfl.market.errors import TermsError
@@ -86,7 +86,7 @@ def open_place(
     with open_role_chain(terms, config=config, folder=place) as chain, Journal(place / "journal") as journal:
         task = make_task(terms)
         settler = make_settler(terms, parameters=task.initial().size)
-        trading = Trading(chain, contract, since=terms.chain.since)
+        trading = open_trading(chain, contract, since=terms.chain.since)
         yield Place(terms, chain, trading, task, settler, journal, account)
 
 
@@ -106,7 +106,9 @@ def deploy(market: Path, *, chain: Chain, account: LocalAccount) -> Trading:
     key = f"deploy {terms.hash.hex()}"
     trading = deploy_market(chain, terms=terms, settler=settler, initial=task.initial(), account=account, key=key)
     found: dict[str, Any] = {"contract": trading.address, "since": trading.since}
-    market.write_text(set_values(market.read_text(encoding="utf-8"), "chain", found), encoding="utf-8")
+    part = market.with_name(f"{market.name}.part")  # whole or not at all: the file names the market's money
+    part.write_text(set_values(market.read_text(encoding="utf-8"), "chain", found), encoding="utf-8")
+    part.replace(market)
     return trading
 
 

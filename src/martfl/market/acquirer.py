@@ -90,7 +90,7 @@ class Acquirer:
 
     def __post_init__(self) -> None:
         posted = self.trading.terms()
-        check_contract(self.terms, posted)
+        check_contract(self.terms, self.trading, parameters=self.settler.parameters)
         if posted.acquirer != self.account.address:
             raise MarketError(f"the market's acquirer is {posted.acquirer}, this wallet is {self.account.address}")
         if self.trading.epoch_count() > self.finished() + 1:

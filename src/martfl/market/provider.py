@@ -8,6 +8,7 @@ import hashlib
 import logging
 import secrets
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +18,7 @@ from eth_account.signers.local import LocalAccount
 
 from martfl.chain import events as ev
 from martfl.chain.network import ChainError
-from martfl.chain.state import EpochState, Phase
+from martfl.chain.state import EpochState, Phase, ProviderState
 from martfl.chain.trading import Trading
 from martfl.errors import MartflError
 from martfl.market import messages as ms
@@ -33,6 +34,7 @@ from martfl.settlement.fixed_point import Integers, Overflow
 from martfl.settlement.integer_file import IntegerVector, from_bytes, to_bytes
 
 log = logging.getLogger(__name__)
+PATIENCE, PAUSE = 120.0, 0.5  # seconds for a purchase to become deep, and between looks
 
 
 @dataclass
@@ -51,10 +53,9 @@ class Provider:
     _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def __post_init__(self) -> None:
-        posted = self.trading.terms()
         check_code(self.trading)
-        check_contract(self.terms, posted)
-        self.acquirer = posted.acquirer
+        check_contract(self.terms, self.trading, parameters=self.settler.parameters)
+        self.acquirer = self.trading.terms().acquirer
 
     # --- requests ------------------------------------------------------------------------------------------------
 
@@ -122,9 +123,7 @@ class Provider:
     def deliver(self, request: ms.DeliverRequest) -> ms.Delivery:
         """Hand the update over, sealed to the acquirer: only when the chain says that it is bought."""
         epoch = request.epoch
-        standing = self.trading.read_provider(epoch, self.account.address)
-        if standing.dropped or not (standing.advance or standing.weight):
-            raise MarketError(f"nothing was bought from {self.account.address} in epoch {epoch}")
+        standing = self._bought(epoch)
         packed = self.settler.pack(self._integers(epoch), self._secret(epoch), epoch=epoch)
         context = f"{self.trading.address.lower()}/{epoch}/{self.account.address.lower()}".encode()
         sealed = seal(packed, to=_hex(request.key), context=context)
@@ -232,6 +231,19 @@ class Provider:
         if known is None or known.value != digest:
             self.settler.check(self.trading, file, epoch=epoch)
             self.journal.once(epoch, "model checked", lambda: digest)
+
+    def _bought(self, epoch: int) -> ProviderState:
+        """Our standing in a block that counts; a purchase that a re-organisation may still undo is waited for."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            standing = self.trading.read_provider(epoch, self.account.address, deep=True)
+            if standing.bought:
+                return standing
+            if not self.trading.read_provider(epoch, self.account.address).bought:
+                raise MarketError(f"nothing was bought from {self.account.address} in epoch {epoch}")
+            if time.monotonic() > deadline:
+                raise MarketError(f"the purchase in epoch {epoch} is not deep enough in the chain yet")
+            time.sleep(PAUSE)
 
     def _prepare_update(self, epoch: int, file: bytes) -> None:
         """Train and write down update, secret and nonce, all or none of them, before anything is said on chain."""

@@ -7,7 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from martfl.scoring import MessageError, ReplyError, ScoringError, ScoringKey, UpdateError, ckks, score_under_encryption
+from martfl.scoring import (
+    MessageError,
+    PlainKey,
+    ReplyError,
+    ScoringError,
+    ScoringKey,
+    UpdateError,
+    ckks,
+    score_in_the_clear,
+    score_under_encryption,
+)
 from martfl.scoring import seal as bridge
 from martfl.scoring.wire import DIGEST_BYTES, HEADER_BYTES
 
@@ -18,11 +28,20 @@ UPDATE = np.array([0.5, -2.0, 1.0])
 def messages(key):
     """A valid message of each kind with its reader."""
     baseline = key.encrypt_baseline(UPDATE)
+    plain = PlainKey.generate()
+    shown = plain.encrypt_baseline(UPDATE)
     return {
+        "plain baseline": (shown, lambda raw: score_in_the_clear(raw, UPDATE)),
+        "plain reply": (score_in_the_clear(shown, UPDATE), plain.decrypt_score),
+        "plain secret": (plain.to_bytes(), PlainKey.from_bytes),
         "baseline": (baseline, lambda raw: score_under_encryption(raw, UPDATE)),
         "reply": (score_under_encryption(baseline, UPDATE), key.decrypt_score),
         "secret": (key.to_bytes(), ScoringKey.from_bytes),
     }
+
+
+PLAIN = [("plain baseline", 200), ("plain reply", 200), ("plain secret", 100)]
+EXAMPLES = [("baseline", 600), ("reply", 600), ("secret", 200), *PLAIN]  # of each kind, mutated
 
 
 def mutations():
@@ -50,7 +69,7 @@ def mutate(raw, change):
     ]
 
 
-@pytest.mark.parametrize(("kind", "examples"), [("baseline", 600), ("reply", 600), ("secret", 200)])
+@pytest.mark.parametrize(("kind", "examples"), EXAMPLES)
 def test_damage_is_always_refused(messages, kind, examples):
     raw, read = messages[kind]
 
@@ -65,7 +84,7 @@ def test_damage_is_always_refused(messages, kind, examples):
     check()
 
 
-@pytest.mark.parametrize(("kind", "examples"), [("baseline", 600), ("reply", 600), ("secret", 200)])
+@pytest.mark.parametrize(("kind", "examples"), EXAMPLES)
 def test_a_fitting_digest_opens_no_other_exception(messages, reseal, kind, examples):
     """Tampering that passes the digest reaches SEAL: the reader answers or refuses, and never crashes."""
     raw, read = messages[kind]
@@ -77,7 +96,7 @@ def test_a_fitting_digest_opens_no_other_exception(messages, reseal, kind, examp
             result = read(reseal(mutate(raw, change)))
         except ScoringError:
             return
-        assert isinstance(result, (bytes, float, ScoringKey))
+        assert isinstance(result, (bytes, float, ScoringKey, PlainKey))
 
     check()
 

@@ -2,6 +2,7 @@
 
 import io
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -76,6 +77,7 @@ def test_streams_through_generators_and_files(scheme, normal, tmp_path):
     replies.append(scheme.score(key.encrypt_chunks(g), g))
     replies.append(scheme.score((whole[i : i + 999] for i in range(0, len(whole), 999)), g))
     replies.append(scheme.score(memoryview(whole), g))
+    replies.append(scheme.score(memoryview(np.repeat(np.frombuffer(whole, np.uint8), 2))[::2], g))  # with gaps
     for reply in replies:
         assert key.decrypt_score(io.BytesIO(reply)) == pytest.approx(1.0, abs=SCORE_ERROR)
 
@@ -86,6 +88,23 @@ def test_one_encryption_serves_all_providers_at_once(scheme, normal):
     with ThreadPoolExecutor(4) as pool:
         scores = list(pool.map(lambda u: key.decrypt_score(scheme.score(message, u)), updates))
     assert scores == pytest.approx([cosine(g, u) for u in updates], abs=SCORE_ERROR)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts descriptors where Linux shows them")
+def test_threads_leave_no_open_files(scheme, normal):
+    key, g = scheme.generate(), normal(5000, 0)
+    message = key.encrypt_baseline(g)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(20):
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(scheme.score, message, g).result()
+    assert len(list(Path("/proc/self/fd").iterdir())) < before + 10
+
+
+def test_works_where_the_system_has_no_anonymous_files(ask, normal, monkeypatch):
+    monkeypatch.delattr("os.memfd_create", raising=False)
+    g = normal(5000, 0)
+    assert ask(g, g) == pytest.approx(1.0, abs=SCORE_ERROR)
 
 
 def test_a_restored_key_reads_replies_to_the_original(scheme, normal):

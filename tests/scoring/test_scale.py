@@ -4,15 +4,16 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 PROGRAM = """
-import resource, sys
+import sys
 import numpy as np
+from martfl.bench.measure import peak_mb as peak
 from martfl.scoring import ScoringKey, score_under_encryption
 m, path = int(sys.argv[1]), sys.argv[2]
-peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 update = np.random.default_rng(0).standard_normal(m, dtype=np.float32)
 before = peak()
 key = ScoringKey.generate()
@@ -30,6 +31,16 @@ def stream(m: int, path: str) -> tuple[float, float, float, float]:
     done = subprocess.run([sys.executable, "-c", PROGRAM, str(m), path], check=True, capture_output=True, text=True)
     sent, encrypting, both, score = map(float, done.stdout.split())
     return sent, encrypting, both, score
+
+
+def test_peak_memory_is_that_of_the_process_alone():
+    """Else a large parent would hide what a child takes."""
+    ballast = np.ones(40_000_000)  # 320 MB
+    code = "from martfl.bench.measure import peak_mb; print(peak_mb()); x = b'1' * 50_000_000; print(peak_mb())"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    before, after = map(float, done.stdout.split())
+    assert before < ballast.nbytes / 2**20 - 100
+    assert 45 < after - before < 100
 
 
 def test_three_million_parameters_in_bounded_memory(tmp_path):

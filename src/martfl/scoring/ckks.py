@@ -139,15 +139,16 @@ def _public_key(public: bytes) -> Any:
 def products(reader: Reader, update: Direction) -> Iterator[Any]:
     """The encrypted baseline times the update, chunk by chunk."""
     ring = seal.ring()
-    for block in update.blocks(DEGREE, scale=UPDATE_SCALE):
-        seed = reader.take(SEED_BYTES)
-        item = seal.seeded_ciphertext(seal.unpack_words(reader.take(RUN_BYTES), (ring.q,)), seed)
-        plain = encode(block, conjugate=True)
-        if plain.is_zero():  # contributes nothing, and SEAL refuses to make the transparent ciphertext
-            continue
-        with seal.refusing():
-            ring.evaluator.multiply_plain_inplace(item, plain)
-        yield item
+    with seal.memory_file() as file:  # one for all chunks: making it costs as much as reading a chunk
+        for block in update.blocks(DEGREE, scale=UPDATE_SCALE):
+            seed = reader.take(SEED_BYTES)
+            item = seal.seeded_ciphertext(seal.unpack_words(reader.take(RUN_BYTES), (ring.q,)), seed, file)
+            plain = encode(block, conjugate=True)
+            if plain.is_zero():  # contributes nothing, and SEAL refuses to make the transparent ciphertext
+                continue
+            with seal.refusing():
+                ring.evaluator.multiply_plain_inplace(item, plain)
+            yield item
 
 
 def score_under_encryption(message: Message, update: ArrayLike) -> bytes:

@@ -8,7 +8,6 @@ uncompressed layout built here. SEAL compresses what it saves with Zstandard; on
 import os
 import struct
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -100,31 +99,15 @@ def _save(item: Any) -> bytes:
     return zstandard.ZstdDecompressor().decompressobj().decompress(saved(item)[_BLOCK_BYTES:])
 
 
-def _load(kind: Any, content: bytes) -> Any:
-    item = kind()
-    with memory_file() as (descriptor, path), refusing():
-        os.write(descriptor, _block(content))
-        item.load(ring().context, path)
-    return item
-
-
-_scratch = threading.local()
-
-
-def _load_again(kind: Any, content: bytes) -> Any:
-    """As `_load`, through one file a thread that is written over: for what is public, and comes by the hundred.
-
-    A baseline's chunks all have one size, so nothing of an older one can follow a newer; SEAL reads by the size in the
-    block's header anyway.
-    """
-    if not hasattr(os, "memfd_create"):
-        return _load(kind, content)
-    if not hasattr(_scratch, "descriptor"):
-        _scratch.descriptor = os.memfd_create("seal")
-    item = kind()
-    os.pwrite(_scratch.descriptor, _block(content), 0)
+def _load(kind: Any, content: bytes, file: tuple[int, str] | None = None) -> Any:
+    """SEAL's object of this content, read through `file` where one is given, else through one of its own."""
+    if file is None:
+        with memory_file() as own:
+            return _load(kind, content, own)
+    item, (descriptor, path) = kind(), file
+    os.pwrite(descriptor, _block(content), 0)  # SEAL reads by the size in the block's header: no older rest matters
     with refusing():
-        item.load(ring().context, f"/proc/self/fd/{_scratch.descriptor}")
+        item.load(ring().context, path)
     return item
 
 
@@ -159,10 +142,10 @@ def ciphertext(words: Words) -> Any:  # words: (2·N,)
     return _load(sealapi.Ciphertext, _ciphertext_content(words, level=ring().data_id, primes=1))
 
 
-def seeded_ciphertext(words: Words, seed: bytes) -> Any:  # words: (N,)
-    """A ciphertext from c0 and the seed of c1."""
+def seeded_ciphertext(words: Words, seed: bytes, file: tuple[int, str] | None = None) -> Any:  # words: (N,)
+    """A ciphertext from c0 and the seed of c1; hundreds of them may pass through one `file`."""
     content = _ciphertext_content(words, level=ring().data_id, primes=1, tail=_seed_tail(seed))
-    return _load_again(sealapi.Ciphertext, content)
+    return _load(sealapi.Ciphertext, content, file)
 
 
 def public_key(words: Words, seed: bytes) -> Any:  # words: (2·N,), residues mod q then mod p

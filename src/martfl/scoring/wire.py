@@ -138,7 +138,7 @@ class Reader:
 
 def _parts(message: Message) -> Iterator[memoryview]:
     if isinstance(message, (bytes, bytearray, memoryview)):
-        return iter([memoryview(message).cast("B")])
+        return iter([_bytes(message)])
     read = getattr(message, "read", None)
     if callable(read):
         return (_bytes(part) for part in iter(lambda: read(1 << 16), b""))
@@ -152,4 +152,5 @@ def _parts(message: Message) -> Iterator[memoryview]:
 def _bytes(part: object) -> memoryview:
     if not isinstance(part, (bytes, bytearray, memoryview)):
         raise MessageError(f"a message must come in bytes, got a {type(part).__name__}")
-    return memoryview(part).cast("B")
+    view = memoryview(part)
+    return view.cast("B") if view.c_contiguous and view.nbytes else memoryview(view.tobytes())

@@ -30,10 +30,8 @@ from martfl.settlement.exact import (
     verify_opening,
     verify_step,
 )
-from martfl.settlement.exact.commitment import scalar
 from martfl.settlement.exact.generators import Progress
-from martfl.settlement.exact.packing import ORDER
-from martfl.settlement.exact.point import multiexp
+from martfl.settlement.exact.plain import ORDER, multiexp
 from martfl.settlement.fixed_point import Integers
 
 T = TypeVar("T")
@@ -154,7 +152,7 @@ def _openings(key: CommitmentKey, providers: int) -> tuple[list[Integers], list[
     for _ in range(providers):
         a, b = (int(x) for x in rng.integers(1, 8, 2, endpoint=True) * rng.choice([-1, 1], 2))
         updates.append((a * bases[0] + b * bases[1]).astype(np.int16))
-        commitments.append(Commitment.from_point(multiexp(list(points), [scalar(a), scalar(b)])))
+        commitments.append(Commitment.from_point(multiexp(points, [a, b])))
         openings.append(Opening((a * blindings[0] + b * blindings[1]) % ORDER))
     return updates, commitments, openings
 

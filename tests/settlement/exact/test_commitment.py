@@ -35,10 +35,10 @@ def by_definition(values, blinding, key):
     """Σ_j (Σ_l v·2^(wl))·G_j + ρ·H, one generator at a time."""
     point = blinding_generator() * Scalar(blinding)
     layout = key.layout
-    for j in range(layout.points(len(values))):
+    for j, generator in enumerate(key.generators.points(layout.points(len(values)))):
         group = values[j * layout.slots : (j + 1) * layout.slots]
         packed = sum(int(v) << (layout.width * i) for i, v in enumerate(group)) % ORDER
-        point = point + key.generators.points[j] * Scalar(packed)
+        point = point + generator * Scalar(packed)
     return Commitment.from_point(point)
 
 

@@ -4,7 +4,7 @@ import pytest
 from py_arkworks_bls12381 import G1Point
 
 from martfl.settlement import SettlementError
-from martfl.settlement.exact import Generators, cache_file
+from martfl.settlement.exact import Generators, blst, cache_file
 from martfl.settlement.exact.cache_file import BLOCK_BYTES, BLOCK_POINTS, NAME
 from martfl.settlement.exact.generators import DOMAIN, blinding_generator, make_block, make_blocks
 
@@ -21,15 +21,11 @@ def folder(tmp_path, two_blocks):
     return tmp_path
 
 
-def xy(points):
-    return [bytes(p.to_xy_bytes_be()) for p in points]
-
-
 def test_they_are_hashes_to_the_curve_and_all_different(folder):
-    generators = Generators.load(BLOCK_POINTS + 1, folder=folder)
+    points = Generators.load(BLOCK_POINTS + 1, folder=folder).points(2 * BLOCK_POINTS)
     for i in (0, 1, BLOCK_POINTS, 2 * BLOCK_POINTS - 1):
-        assert generators.points[i] == G1Point.hash_to_curve(b"G" + i.to_bytes(8, "big"), DOMAIN)
-    assert len({*xy(generators.points), *xy([blinding_generator()])}) == 2 * BLOCK_POINTS + 1
+        assert points[i] == G1Point.hash_to_curve(b"G" + i.to_bytes(8, "big"), DOMAIN)
+    assert len({bytes(p.to_xy_bytes_be()) for p in [*points, blinding_generator()]}) == 2 * BLOCK_POINTS + 1
 
 
 def test_a_cache_that_is_too_short_grows_and_says_how_far_it_is(tmp_path, two_blocks):
@@ -39,7 +35,7 @@ def test_a_cache_that_is_too_short_grows_and_says_how_far_it_is(tmp_path, two_bl
         BLOCK_POINTS + 1, folder=tmp_path, progress=lambda done, all_: seen.append((done, all_))
     )
     assert seen == [(BLOCK_POINTS, BLOCK_POINTS)]
-    assert xy(generators.points[BLOCK_POINTS:]) == xy(Generators.load(1024, folder=tmp_path).points[BLOCK_POINTS:])
+    assert generators.affine.tobytes() == b"".join(two_blocks)
     assert cache_file.read(tmp_path / NAME, 9) == two_blocks
 
 
@@ -50,8 +46,13 @@ def test_a_sound_cache_is_read_not_made(folder):
     Generators.load(2 * BLOCK_POINTS, folder=folder, progress=fail)
 
 
-def test_worker_processes_make_the_same_blocks(two_blocks):
-    assert make_blocks(0, 4)[:2] == two_blocks
+def test_threads_make_the_same_blocks_in_order(two_blocks):
+    assert make_blocks(0, 2) == two_blocks
+
+
+def test_they_are_the_same_where_blst_is_missing(two_blocks, monkeypatch):
+    monkeypatch.setattr(blst, "load", lambda: None)
+    assert make_block(1) == two_blocks[1]
 
 
 HEADER = 16
@@ -75,7 +76,7 @@ def test_a_damaged_cache_is_detected_and_made_again(folder, two_blocks, damage):
     sound = path.read_bytes()
     path.write_bytes(damage(sound))
     generators = Generators.load(2 * BLOCK_POINTS, folder=folder)
-    assert xy(generators.points) == [b[i : i + 96] for b in two_blocks for i in range(0, len(b), 96)]
+    assert generators.affine.tobytes() == b"".join(two_blocks)
     assert path.read_bytes() == sound
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from martfl.settlement import SettlementError
 from martfl.settlement.errors import RangeError
 from martfl.settlement.exact import ORDER, SlotLayout
-from martfl.settlement.exact.packing import combine_packed, pack_magnitudes
+from martfl.settlement.exact.packing import combine_packed, slot_columns
 
 layouts = st.builds(
     SlotLayout, bits=st.integers(2, 24), epochs=st.integers(1, 10_000), initial_bound=st.integers(0, 1 << 48)
@@ -20,10 +20,6 @@ def packed_integer(values, layout):
     return sum(int(v) << (layout.width * i) for i, v in enumerate(values)) % ORDER
 
 
-def scalars(data):
-    return [int.from_bytes(data[at : at + 32], "little") for at in range(0, len(data), 32)]
-
-
 @given(layouts)
 def test_the_slot_holds_the_model_of_the_last_epoch_and_all_slots_fit_the_order(layout):
     worst = layout.initial_bound + layout.epochs * 2**16 * (2 ** (layout.bits - 1) - 1)
@@ -33,15 +29,15 @@ def test_the_slot_holds_the_model_of_the_last_epoch_and_all_slots_fit_the_order(
     assert layout.width * (layout.slots + 1) > 254  # one more slot would not fit
 
 
-@given(layouts, st.data())
-def test_magnitudes_and_signs_are_the_linear_packing(layout, data):
-    bound = layout.model_bound
-    values = np.array(data.draw(st.lists(st.integers(-bound, bound), min_size=1, max_size=20)), np.int64)
-    packed, negative = pack_magnitudes(values, layout)
-    assert max(scalars(packed)) < 2 ** (layout.width * layout.slots)
-    got = [(-x if flip else x) % ORDER for x, flip in zip(scalars(packed), negative, strict=True)]
-    groups = [values[at : at + layout.slots] for at in range(0, values.size, layout.slots)]
-    assert got == [packed_integer(group, layout) for group in groups]
+@given(
+    layouts, st.lists(st.integers(-100, 100), min_size=1, max_size=20), st.sampled_from([np.int8, np.int32, np.int64])
+)
+def test_columns_hold_the_slots_in_order_and_zeros_at_the_end(layout, values, dtype):
+    columns = slot_columns(np.array(values, dtype), layout)
+    assert columns.shape == (layout.slots, layout.points(len(values)))
+    flat = columns.T.ravel().tolist()
+    assert flat[: len(values)] == values
+    assert not any(flat[len(values) :])
 
 
 @given(layouts, st.data())
@@ -72,7 +68,7 @@ def test_the_random_combination_is_exact(layout, providers, size, seed):
     challenges = [int.from_bytes(rng.bytes(16), "little") for _ in updates]
     total = sum(c * u.astype(object) for c, u in zip(challenges, updates, strict=True))
     groups = [total[at : at + layout.slots] for at in range(0, size, layout.slots)]
-    got = [int.from_bytes(b, "little") for b in combine_packed(updates, challenges, layout, 128)]
+    got = [int.from_bytes(row, "little") for row in combine_packed(updates, challenges, layout, 128)]
     assert got == [packed_integer(group, layout) for group in groups]
 
 

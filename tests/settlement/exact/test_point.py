@@ -5,10 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from py_arkworks_bls12381 import G1Point, Scalar
 
-from martfl.settlement import SettlementError
 from martfl.settlement.errors import PointError
 from martfl.settlement.exact import ORDER, Commitment
-from martfl.settlement.exact.point import multiexp
 
 P = 0x1A0111EA397FE69A4B1BA7B6434BACD764774B84F38512BF6730D2A0F6B0F6241EABFFFEB153FFFFB9FEFFFFFFFFAAAB
 
@@ -82,20 +80,3 @@ def test_a_coordinate_not_reduced_mod_p_is_refused():
             Commitment(x.to_bytes(48, "big") + xy[48:])
     with pytest.raises(PointError):
         Commitment("not bytes")
-
-
-def test_lists_of_different_length_are_refused_not_cut():
-    with pytest.raises(SettlementError, match="2 points, 1 scalars"):
-        multiexp([G1Point(), G1Point()], [Scalar(1)])
-
-
-def test_splitting_over_threads_changes_nothing():
-    point, points = G1Point(), []
-    for _ in range(9000):
-        points.append(point)
-        point = point + G1Point()
-    scalars = [Scalar(7 * i + 1) for i in range(9000)]
-    expected = G1Point() * Scalar(sum((i + 1) * (7 * i + 1) for i in range(9000)))
-    assert multiexp(points, scalars, threads=1) == expected
-    assert multiexp(points, scalars, threads=2) == expected
-    assert multiexp([], [], threads=2) == G1Point.identity()

@@ -22,7 +22,7 @@ from martfl.settlement.exact.commitment import (
 )
 from martfl.settlement.exact.generators import Generators, Progress
 from martfl.settlement.exact.layout import SlotLayout
-from martfl.settlement.exact.packing import ORDER
+from martfl.settlement.exact.plain import ORDER
 from martfl.settlement.exact.point import Commitment
 from martfl.settlement.exact.scheme import BlindedModel, ExactScheme, make_scheme
 

@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from martfl.settlement.errors import OpeningError, SettlementError
-from martfl.settlement.exact.commitment import CommitmentKey, Opening, check_scalar, commit_model, scalar
+from martfl.settlement.exact.commitment import CommitmentKey, Opening, check_scalar, commit_model
 from martfl.settlement.exact.layout import SlotLayout
-from martfl.settlement.exact.packing import ORDER
-from martfl.settlement.exact.point import Commitment, multiexp
+from martfl.settlement.exact.plain import ORDER, multiexp
+from martfl.settlement.exact.point import Commitment
 from martfl.settlement.fixed_point import Integers
 from martfl.settlement.weights import check_weights
 
@@ -45,7 +45,7 @@ def combine(previous: Commitment, weights: Sequence[int], commitments: Sequence[
     """C_W^t = C_W^{t−1} + Σ k_i C_i."""
     units = check_weights(weights, providers=len(commitments), after_drops=True)
     points = [previous.to_point(), *(c.to_point() for c in commitments)]
-    return Commitment.from_point(multiexp(points, [scalar(1), *map(scalar, units)]))
+    return Commitment.from_point(multiexp(points, [1, *units]))
 
 
 def combine_blindings(previous: int, weights: Sequence[int], openings: Sequence[Opening]) -> int:
@@ -103,4 +103,4 @@ def verify_step(
         changed = commit_model(step, blinding, key, threads=threads)
     except SettlementError:
         return False
-    return bool(multiexp([c.to_point() for c in commitments], list(map(scalar, units))) == changed.to_point())
+    return bool(multiexp([c.to_point() for c in commitments], units) == changed.to_point())

@@ -1,7 +1,7 @@
 """The file of generators in the user's cache folder, pinned by hash.
 
     magic ‖ version ‖ number of blocks ‖ SHA-256 of each block ‖ blocks         (integers little-endian)
-    block = 512 points, 96 bytes each
+    block = 512 points, 96 bytes each: x, then y, in Montgomery form, so that a loaded file is ready for use
 
 A block whose hash differs ends what is used of the file: it and all after it are made again. The first blocks are
 pinned in this package as well, by the chain d_{k+1} = SHA-256(d_k ‖ hash of block k), so that a file that was
@@ -18,13 +18,13 @@ from importlib import resources
 from pathlib import Path
 from typing import BinaryIO
 
-NAME = "generators-v1.bin"
+NAME = "generators-v2.bin"
 BLOCK_POINTS = 512
 POINT_BYTES = 96
 BLOCK_BYTES = POINT_BYTES * BLOCK_POINTS
 _HEADER = struct.Struct("<8sII")
 _MAGIC = b"MARTFLG1"
-_VERSION = 1
+_VERSION = 2
 _LARGEST = 1 << 20  # blocks; a header that claims more is not ours
 
 PINNED_STEP = 16  # pins.json holds the chain digest after every block up to here, then after every multiple of it

@@ -10,13 +10,15 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from py_arkworks_bls12381 import G1Point, Scalar
+from py_arkworks_bls12381 import G1Point
 
 from martfl.settlement.errors import OpeningError, RangeError, SettlementError
 from martfl.settlement.exact.generators import Generators, Progress, blinding_generator
 from martfl.settlement.exact.layout import SlotLayout
-from martfl.settlement.exact.packing import ORDER, combine_packed, pack_magnitudes
-from martfl.settlement.exact.point import Commitment, multiexp
+from martfl.settlement.exact.packing import combine_packed, slot_columns
+from martfl.settlement.exact.plain import ORDER, multiexp
+from martfl.settlement.exact.point import Commitment
+from martfl.settlement.exact.sums import sum_columns, sum_scalars
 from martfl.settlement.fixed_point import Integers
 
 CHALLENGE_BITS = 128
@@ -129,11 +131,11 @@ def batch_verify_openings(
     except SettlementError:
         return False
     challenges = [1 + secrets.randbelow((1 << CHALLENGE_BITS) - 1) for _ in values]
-    scalars = [Scalar.from_le_bytes(b) for b in combine_packed(values, challenges, key.layout, CHALLENGE_BITS)]
+    scalars = combine_packed(values, challenges, key.layout, CHALLENGE_BITS)
+    vectors = sum_scalars(key.generators.take(len(scalars)), scalars, threads=threads)
     blinding = sum(c * o.blinding for c, o in zip(challenges, openings, strict=True))
-    points = [*key.generators.take(len(scalars)), blinding_generator(), *(-c.to_point() for c in commitments)]
-    scalars += [scalar(blinding), *map(scalar, challenges)]
-    return bool(multiexp(points, scalars, threads=threads, dense=True) == G1Point.identity())
+    points = [blinding_generator(), *(c.to_point() for c in commitments)]
+    return bool(vectors + multiexp(points, [blinding, *(-c for c in challenges)]) == G1Point.identity())
 
 
 def find_bad_openings(
@@ -150,11 +152,6 @@ def find_bad_openings(
     return left + [half + i for i in right]
 
 
-def scalar(value: int) -> Scalar:
-    """value mod r as the library's scalar."""
-    return Scalar.from_le_bytes((value % ORDER).to_bytes(32, "little"))
-
-
 def check_scalar(value: int) -> int:
     """A canonical scalar: 0 ≤ value < r."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < ORDER:
@@ -163,15 +160,7 @@ def check_scalar(value: int) -> int:
 
 
 def _commit_point(values: Integers, blinding: int, key: CommitmentKey, threads: int | None) -> G1Point:
-    points, scalars = _terms(values, key)
-    points.append(blinding_generator())
-    scalars.append(scalar(blinding))
-    return multiexp(points, scalars, threads=threads)
-
-
-def _terms(values: Integers, key: CommitmentKey) -> tuple[list[G1Point], list[Scalar]]:
-    """±G_j and the magnitude of scalar_j, for every j."""
-    packed, negative = pack_magnitudes(values, key.layout)
-    scalars = [Scalar.from_le_bytes(packed[at : at + 32]) for at in range(0, len(packed), 32)]
-    generators = key.generators.take(len(scalars))
-    return [-g if flip else g for g, flip in zip(generators, negative.tolist(), strict=True)], scalars
+    columns = slot_columns(values, key.layout)  # (s, M)
+    points = key.generators.take(columns.shape[1])
+    vector = sum_columns(points, columns, width=key.layout.width, threads=threads)
+    return vector + multiexp([blinding_generator()], [blinding])

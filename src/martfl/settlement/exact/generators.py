@@ -6,29 +6,29 @@ Generator i does not depend on how many there are, so one cache file serves ever
 """
 
 import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 
+import numpy as np
 from py_arkworks_bls12381 import G1Point
 
 from martfl.settlement.errors import SettlementError
-from martfl.settlement.exact import cache_file
-from martfl.settlement.exact.cache_file import BLOCK_POINTS, POINT_BYTES
+from martfl.settlement.exact import blst, cache_file, plain
+from martfl.settlement.exact.blst import POINT_WORDS, Points
+from martfl.settlement.exact.cache_file import BLOCK_POINTS
 
 DOMAIN = b"MARTFL-V01-CS01-with-BLS12381G1_XMD:SHA-256_SSWU_RO_"
 Progress = Callable[[int, int], None]  # (generators made, generators to make)
-_PARALLEL_BLOCKS = 4  # fewer are made faster than worker processes start
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Generators:
-    """The first generators, whole blocks of them."""
+    """The first generators, whole blocks of them, as blst keeps points."""
 
-    points: list[G1Point]
+    affine: Points  # (at least as many as asked for, 12)
 
     @classmethod
     def load(cls, count: int, *, progress: Progress | None = None, folder: Path | None = None) -> "Generators":
@@ -41,13 +41,18 @@ class Generators:
         if len(blocks) < needed:
             blocks += make_blocks(len(blocks), needed, progress=progress)
             cache_file.write(path, blocks)
-        return cls([G1Point.from_xy_bytes_unchecked_be(xy) for block in blocks for xy in _split(block)])
+        words = np.frombuffer(b"".join(blocks), "<u8").astype(np.uint64, copy=False)
+        return cls(words.reshape(-1, POINT_WORDS))
 
-    def take(self, count: int) -> list[G1Point]:
+    def take(self, count: int) -> Points:
         """G_0 … G_{count−1}."""
-        if count > len(self.points):
-            raise SettlementError(f"{count} generators are needed, {len(self.points)} are loaded")
-        return self.points[:count]
+        if count > len(self.affine):
+            raise SettlementError(f"{count} generators are needed, {len(self.affine)} are loaded")
+        return self.affine[:count]
+
+    def points(self, count: int) -> list[G1Point]:
+        """G_0 … G_{count−1} as py_arkworks' points."""
+        return [plain.from_affine(row.astype("<u8").tobytes()) for row in self.take(count)]
 
 
 @cache
@@ -56,36 +61,25 @@ def blinding_generator() -> G1Point:
     return G1Point.hash_to_curve(b"H", DOMAIN)
 
 
-def generator(index: int) -> G1Point:
-    """G_index."""
-    return G1Point.hash_to_curve(b"G" + index.to_bytes(8, "big"), DOMAIN)
-
-
 def make_blocks(first: int, stop: int, *, progress: Progress | None = None) -> list[bytes]:
-    """Blocks first … stop−1, on every core: hash-to-curve holds the interpreter lock, so in processes."""
-    total = (stop - first) * BLOCK_POINTS
+    """Blocks first … stop−1, on every core: blst hashes without the interpreter lock."""
     blocks: list[bytes] = []
-    for block in _computed(range(first, stop)):
-        blocks.append(block)
-        if progress is not None:
-            progress(len(blocks) * BLOCK_POINTS, total)
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for block in pool.map(make_block, range(first, stop)):
+            blocks.append(block)
+            if progress is not None:
+                progress(len(blocks) * BLOCK_POINTS, (stop - first) * BLOCK_POINTS)
     return blocks
-
-
-def _computed(numbers: range) -> Iterator[bytes]:
-    workers = os.cpu_count() or 1
-    if len(numbers) < _PARALLEL_BLOCKS or workers == 1:
-        yield from map(make_block, numbers)
-        return
-    with ProcessPoolExecutor(workers, mp_context=get_context("forkserver")) as pool:
-        yield from pool.map(make_block, numbers)
 
 
 def make_block(number: int) -> bytes:
     """The points of block `number`."""
     first = number * BLOCK_POINTS
-    return b"".join(bytes(generator(i).to_xy_bytes_be()) for i in range(first, first + BLOCK_POINTS))
+    return b"".join(_generator(index) for index in range(first, first + BLOCK_POINTS))
 
 
-def _split(data: bytes) -> Iterator[bytes]:
-    return (data[at : at + POINT_BYTES] for at in range(0, len(data), POINT_BYTES))
+def _generator(index: int) -> bytes:
+    message, library = b"G" + index.to_bytes(8, "big"), blst.load()
+    if library is None:
+        return plain.to_affine(G1Point.hash_to_curve(message, DOMAIN))
+    return library.hash_to_curve(message, DOMAIN)

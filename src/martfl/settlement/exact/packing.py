@@ -1,4 +1,4 @@
-"""From integer vectors to the bytes of scalars: 32 bytes, little-endian, one scalar per s slots."""
+"""What generators are multiplied with: columns of slots, or whole scalars where challenges mix many vectors."""
 
 from collections.abc import Sequence
 
@@ -6,45 +6,24 @@ import numpy as np
 import numpy.typing as npt
 
 from martfl.settlement.exact.layout import SlotLayout
+from martfl.settlement.exact.plain import ORDER
 from martfl.settlement.fixed_point import Integers
 
-ORDER = 0x73EDA753299D7D483339D80809A1D80553BDA402FFFE5BFEFFFFFFFF00000001
 _CHUNK = 1 << 12  # scalars at a time: what is worked on stays in the processor's cache
 
 
-def pack_magnitudes(values: Integers, layout: SlotLayout) -> tuple[bytes, npt.NDArray[np.bool_]]:
-    """|Σ_l v_l·2^(w·l)| of every group of slots as bytes, and which of these integers are negative.
-
-    A negative integer mod r would be a dense scalar; its magnitude stays sparse in the signed digits that multi-scalar
-    multiplication works with, so the caller takes the magnitude times −G.
-    """
-    count = layout.points(values.size)
-    grid = np.zeros((count, layout.slots), np.int64)  # (M, s)
+def slot_columns(values: Integers, layout: SlotLayout) -> Integers:
+    """The slots as columns: [l, j] = v_{s·j+l}, zero beyond the end."""
+    dtype = max(values.dtype, np.dtype(np.int16))
+    grid = np.zeros((layout.points(values.size), layout.slots), dtype)  # (M, s)
     grid.reshape(-1)[: values.size] = values
-    negative = np.zeros(count, np.bool_)
-    for slot in range(layout.slots):  # the highest slot that is not zero decides the sign
-        negative = np.where(grid[:, slot] != 0, grid[:, slot] < 0, negative)
-    np.negative(grid, out=grid, where=negative[:, None])
-    limbs = np.zeros((count, 4), "<u8")
-    carry = np.zeros(count, np.int64)
-    for slot in range(layout.slots):
-        borrowed = grid[:, slot] + carry
-        carry = borrowed >> layout.width  # −1 where the slot is negative
-        _put(limbs, layout.width * slot, (borrowed & ((1 << layout.width) - 1)).view(np.uint64), layout.width)
-    return limbs.tobytes(), negative
-
-
-def _put(limbs: npt.NDArray[np.uint64], bit: int, values: npt.NDArray[np.uint64], width: int) -> None:
-    limb, shift = divmod(bit, 64)
-    limbs[:, limb] |= values << np.uint64(shift)
-    if shift + width > 64:
-        limbs[:, limb + 1] |= values >> np.uint64(64 - shift)
+    return np.ascontiguousarray(grid.T)
 
 
 def combine_packed(
     updates: Sequence[Integers], challenges: Sequence[int], layout: SlotLayout, challenge_bits: int
-) -> list[bytes]:
-    """Scalars of Σ_i c_i·q_i, reduced mod r, for updates in range and challenges c_i of `challenge_bits` bits.
+) -> npt.NDArray[np.uint8]:
+    """Scalars of Σ_i c_i·q_i, reduced mod r, as 32 little-endian bytes each; challenges c_i of `challenge_bits` bits.
 
     c_i = Σ_t c_{i,t} 2^(L·t), with L such that |Σ_i c_{i,t} q_i| < n·2^L·2^(b−1) ≤ 2^63: int64 holds every sum.
     """
@@ -53,13 +32,13 @@ def combine_packed(
     mask = (1 << limb_bits) - 1
     table = np.array([[[(c >> (limb_bits * t)) & mask] for t in range(digits)] for c in challenges])  # (n, T, 1)
     step = _CHUNK * layout.slots
-    scalars: list[bytes] = []
+    scalars: list[bytes] = []  # in chunks
     for start in range(0, updates[0].size, step):
         sums = np.zeros((digits, min(step, updates[0].size - start)), np.int64)  # (T, chunk)
         for limbs, update in zip(table, updates, strict=True):
             sums += limbs * update[start : start + step].astype(np.int64)
-        scalars += _reduce(_grid(sums, layout.slots), layout.width, limb_bits)
-    return scalars
+        scalars.append(_reduce(_grid(sums, layout.slots), layout.width, limb_bits))
+    return np.frombuffer(b"".join(scalars), np.uint8).reshape(-1, 32)  # (M, 32)
 
 
 def _grid(sums: npt.NDArray[np.int64], slots: int) -> npt.NDArray[np.int64]:
@@ -69,7 +48,7 @@ def _grid(sums: npt.NDArray[np.int64], slots: int) -> npt.NDArray[np.int64]:
     return padded.reshape(digits, -1, slots)  # (T, M, s)
 
 
-def _reduce(sums: npt.NDArray[np.int64], width: int, limb_bits: int) -> list[bytes]:
+def _reduce(sums: npt.NDArray[np.int64], width: int, limb_bits: int) -> bytes:
     """Σ_{t,l} sums[t, :, l] · 2^(L·t + w·l) mod r, in 32-bit words with carries kept to the end."""
     digits, count, slots = sums.shape
     words = (limb_bits * (digits - 1) + width * (slots - 1) + 64) // 32 + 2
@@ -90,7 +69,7 @@ def _add(total: npt.NDArray[np.int64], word: int, values: npt.NDArray[np.int64],
     total[word + 2] += high >> 32
 
 
-def _words_to_scalars(total: npt.NDArray[np.int64]) -> list[bytes]:
+def _words_to_scalars(total: npt.NDArray[np.int64]) -> bytes:
     """Carry, then reduce each column mod r; the top word is signed, so the integer is read as two's complement."""
     words, count = total.shape
     for word in range(words - 1):
@@ -98,7 +77,7 @@ def _words_to_scalars(total: npt.NDArray[np.int64]) -> list[bytes]:
         total[word] &= 0xFFFFFFFF
     raw = np.ascontiguousarray(total.T.astype(np.uint32).astype("<u4")).tobytes()
     size = 4 * words
-    return [
+    return b"".join(
         (int.from_bytes(raw[at : at + size], "little", signed=True) % ORDER).to_bytes(32, "little")
         for at in range(0, count * size, size)
-    ]
+    )

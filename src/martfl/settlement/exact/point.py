@@ -1,27 +1,20 @@
-"""Commitments as bytes, and multi-scalar multiplication on every core.
+"""Commitments as bytes.
 
 Encodings: 48 bytes compressed (off chain), 128 bytes EIP-2537 (16 zero bytes before each 48-byte coordinate).
 Both decoders accept exactly one encoding per point, and refuse infinity and points outside the prime-order subgroup:
 one such point among the providers' would block the whole round on chain.
 """
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from py_arkworks_bls12381 import G1Point, Scalar
+from py_arkworks_bls12381 import G1Point
 
-from martfl.settlement.errors import PointError, SettlementError
+from martfl.settlement.errors import PointError
 
 COMPRESSED_BYTES = 48
 EIP2537_BYTES = 128
 XY_BYTES = 96
 _PAD = bytes(16)
-_MIN_SPLIT = 4096  # below this many points a second thread costs more than it gains
-# The library cuts scalars into windows of 14 bits for parts of up to 2^18 points, 15 for up to 2^20. 14 divides the
-# default slot of 42: what values leave unused of it costs nothing. Scalars that use all bits want fewer windows.
-_SPARSE_PART = 1 << 18
-_DENSE_PART = 1 << 19
 
 
 @dataclass(frozen=True)
@@ -72,27 +65,6 @@ class Commitment:
 
     def __repr__(self) -> str:
         return f"Commitment({self.to_compressed().hex()})"
-
-
-def multiexp(
-    points: list[G1Point], scalars: list[Scalar], *, threads: int | None = None, dense: bool = False
-) -> G1Point:
-    """Σ scalar·point, split over threads: the library lets go of the interpreter lock. `dense`: scalars use all bits.
-
-    Equal lengths are checked here because the library cuts the longer list in silence.
-    """
-    if len(points) != len(scalars):
-        raise SettlementError(f"as many scalars as points: {len(points)} points, {len(scalars)} scalars")
-    if not points:
-        return G1Point.identity()
-    workers = max(1, min(threads or os.cpu_count() or 1, len(points) // _MIN_SPLIT))
-    parts = workers * -(-len(points) // ((_DENSE_PART if dense else _SPARSE_PART) * workers))
-    if parts == 1:
-        return G1Point.multiexp_unchecked(points, scalars)
-    cuts = [len(points) * part // parts for part in range(parts + 1)]
-    with ThreadPoolExecutor(workers) as pool:
-        partial = pool.map(lambda a, b: G1Point.multiexp_unchecked(points[a:b], scalars[a:b]), cuts[:-1], cuts[1:])
-        return sum(partial, start=G1Point.identity())
 
 
 def _decode(xy: bytes) -> G1Point:

@@ -11,7 +11,7 @@ from martfl.settlement.exact.aggregate import INITIAL_BLINDING, aggregate, combi
 from martfl.settlement.exact.commitment import CommitmentKey, Opening, check_scalar, commit, verify_opening
 from martfl.settlement.exact.generators import Progress
 from martfl.settlement.exact.layout import SlotLayout
-from martfl.settlement.exact.packing import ORDER
+from martfl.settlement.exact.plain import ORDER
 from martfl.settlement.exact.point import Commitment
 from martfl.settlement.fixed_point import Integers
 from martfl.settlement.scheme import SchemeName, Settlement

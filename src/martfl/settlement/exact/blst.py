@@ -1,0 +1,107 @@
+"""blst's arithmetic in BLS12-381 G1, called in the shared library of `ckzg`.
+
+`ckzg` is the Ethereum Foundation's binding of blst, which Python's Ethereum libraries install. Its library exports the
+C functions that blst.h documents: assembly, narrow scalars, flat arrays instead of one object a point, and no
+interpreter lock while they run. Where they are missing, or disagree with py_arkworks, `load` says so and gives None;
+`plain.py` then does the same work slowly.
+
+An affine point is 12 words of 64 bits: x, then y, each x·2^384 mod p (Montgomery form), least word first.
+"""
+
+import ctypes
+import logging
+from ctypes import c_size_t, c_void_p
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from py_arkworks_bls12381 import G1Point, Scalar
+
+from martfl.settlement.errors import SettlementError
+
+Points = npt.NDArray[np.uint64]  # (M, 12)
+POINT_WORDS = 12
+_PROJECTIVE_WORDS = 18
+_BUCKET_WORDS = 24
+_SERIALISED_BYTES = 96
+
+log = logging.getLogger(__name__)
+
+
+class Blst:
+    """The few functions that commitments need."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        """AttributeError where the library does not export one of them."""
+        size, at = c_size_t, c_void_p
+        self._hash = _function(library.blst_hash_to_g1, at, at, size, at, size, at, size)
+        self._affine = _function(library.blst_p1_to_affine, at, at)
+        self._serialise = _function(library.blst_p1_serialize, at, at)
+        self._tile = _function(library.blst_p1s_tile_pippenger, at, at, size, at, size, at, size, size)
+        self._is_infinity = library.blst_p1_is_inf
+        self._is_infinity.argtypes, self._is_infinity.restype = [at], ctypes.c_bool
+
+    def hash_to_curve(self, message: bytes, domain: bytes) -> bytes:
+        """RFC 9380, suite BLS12381G1_XMD:SHA-256_SSWU_RO_; an affine point."""
+        projective, affine = np.empty(_PROJECTIVE_WORDS, np.uint64), np.empty(POINT_WORDS, np.uint64)
+        self._hash(projective.ctypes.data, message, len(message), domain, len(domain), None, 0)
+        self._affine(affine.ctypes.data, projective.ctypes.data)
+        return affine.astype("<u8").tobytes()
+
+    def window_sum(self, points: Points, integers: npt.NDArray[Any], *, start: int, width: int) -> G1Point:
+        """Σ_j digit_j·P_j: digit_j is the signed (Booth) digit of integer j at bits start … start+width−1.
+
+        Row j of `integers` is one integer in two's complement. Σ_start 2^start·digit is the signed integer itself once
+        the windows reach its sign bit, because Booth's digits telescope.
+        """
+        if len(points) == 1:  # blst reads ahead: it wants two
+            points, integers = np.repeat(points, 2, axis=0), np.concatenate([integers, np.zeros_like(integers)])
+        count, row = len(points), integers.nbytes // len(integers)
+        if len(integers) != count or start + width > 8 * row or not integers.flags.c_contiguous:
+            raise SettlementError(
+                f"as many rows of {start + width} bits or more as points, got {len(integers)} and {count}"
+            )
+        buckets = np.zeros(_BUCKET_WORDS << (width - 1), np.uint64)
+        result = np.empty(_PROJECTIVE_WORDS, np.uint64)
+        each_point, each_integer = ((c_void_p * 2)(a.ctypes.data, None) for a in (points, integers))
+        self._tile(result.ctypes.data, each_point, count, each_integer, 8 * row, buckets.ctypes.data, start, width)
+        return self._to_point(result)
+
+    def _to_point(self, projective: npt.NDArray[np.uint64]) -> G1Point:
+        if self._is_infinity(projective.ctypes.data):
+            return G1Point.identity()
+        xy = ctypes.create_string_buffer(_SERIALISED_BYTES)
+        self._serialise(xy, projective.ctypes.data)
+        return G1Point.from_xy_bytes_unchecked_be(xy.raw)
+
+
+@cache
+def load() -> Blst | None:
+    """The library, tried out; None where it cannot be used."""
+    try:
+        import ckzg
+
+        blst = Blst(ctypes.CDLL(ckzg.__file__))
+    except (ImportError, OSError, AttributeError) as error:
+        log.warning("commitments are slow here: ckzg does not offer blst's functions (%s)", error)
+        return None
+    if not _agrees(blst):
+        log.warning("commitments are slow here: blst in ckzg and py_arkworks disagree")
+        return None
+    return blst
+
+
+def _agrees(blst: Blst) -> bool:
+    """Whether three points and three signed integers give what py_arkworks gives."""
+    names, factors = [b"a", b"b", b"c"], [-5, 3, -(1 << 15)]
+    points = np.frombuffer(b"".join(blst.hash_to_curve(name, b"check") for name in names), np.uint64)
+    integers = np.array(factors, np.int32)
+    low, high = (blst.window_sum(points.reshape(3, -1), integers, start=at, width=10) for at in (0, 10))
+    known = [G1Point.hash_to_curve(name, b"check") * Scalar(abs(f)) for name, f in zip(names, factors, strict=True)]
+    return bool(low + high * Scalar(1 << 10) == known[1] - known[0] - known[2])
+
+
+def _function(function: Any, *arguments: type) -> Any:
+    function.argtypes, function.restype = list(arguments), None
+    return function

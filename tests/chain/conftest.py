@@ -90,14 +90,14 @@ class Anvil:
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
         if self._process.poll() is None:
             os.killpg(self._process.pid, how)
-        self._process.wait(timeout=20)
+        self._process.wait(timeout=120)
 
 
 class AnvilChain(RpcChain):
     """A client of anvil with the embedded chain's controls, so that one test serves both."""
 
     def __init__(self, url: str, **options) -> None:
-        super().__init__(url, **({"chain_id": CHAIN_ID, "poll": 0.02, "timeout": 30.0, "resend": 0.3} | options))
+        super().__init__(url, **({"chain_id": CHAIN_ID, "poll": 0.02, "timeout": 120.0, "resend": 0.3} | options))
         self.accounts = [local_account(index) for index in range(10)]
         self._snapshots = []
 
@@ -212,7 +212,7 @@ def stranger():
 def eventually():
     """Wait for something that another thread or process does."""
 
-    def wait(condition, seconds: float = 15.0) -> None:
+    def wait(condition, seconds: float = 120.0) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, "it did not happen in time"

@@ -36,7 +36,7 @@ def in_background():
         threads.append(thread)
 
         def result():
-            thread.join(timeout=30)
+            thread.join(timeout=120)
             if "error" in outcome:
                 raise outcome["error"]
             return outcome["value"]
@@ -45,7 +45,7 @@ def in_background():
 
     yield start
     for thread in threads:
-        thread.join(timeout=30)
+        thread.join(timeout=120)
 
 
 @pytest.fixture
@@ -227,7 +227,7 @@ def test_two_programs_do_not_share_a_store(anvil, connect, tmp_path):
 def test_a_stuck_step_is_replaced_at_a_higher_fee(market, connect, in_background, eventually):
     node, chain, contract = market
     chain.ask("evm_setAutomine", False)
-    eager = connect(node, raise_after=0.3, resend=0.1)
+    eager = connect(node, raise_after=3600.0, resend=0.1)
     result = in_background(lambda: eager.send(seen(eager, contract).functions.add(5), account=eager.accounts[1]))
     eventually(lambda: pool_size(chain) == 1)
     ((first,),) = (queue.values() for queue in chain.ask("txpool_content")["pending"].values())
@@ -239,6 +239,7 @@ def test_a_stuck_step_is_replaced_at_a_higher_fee(market, connect, in_background
         return contract.functions.count().call() == 5
 
     assert not dear_block()
+    eager.raise_after = 0.0  # from now on, and not a moment before
     eventually(dear_block)
     receipt = result()
     assert receipt.transaction != first["hash"]
@@ -286,7 +287,7 @@ def test_a_killed_node_comes_back_without_the_step_and_gets_it_again(
     """What the node had mined is in its state file; its pool of pending transactions is lost."""
     state = tmp_path / "state.json"
     node = start_anvil("--state-interval", "1", state=state)
-    chain = connect(node, patience=20.0).prepare()
+    chain = connect(node, patience=120.0).prepare()
     contract = deploy(chain)
     chain.ask("evm_setAutomine", False)
     result = in_background(lambda: chain.send(contract.functions.add(5), account=chain.accounts[1], key="add"))

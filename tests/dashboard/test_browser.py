@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 WIDE = "return document.documentElement.scrollWidth - window.innerWidth"
 
 
-def wait(driver, script, seconds=60):
+def wait(driver, script, seconds=300):
     from selenium.webdriver.support.ui import WebDriverWait
 
     return WebDriverWait(driver, seconds, poll_frequency=0.1).until(lambda d: d.execute_script(script))
@@ -32,7 +32,7 @@ def test_the_page_follows_a_demo_while_it_runs(serve, browser, tmp_path):
     market.start()
     wait(browser.driver, "return document.querySelector('.stages .now')")
     wait(browser.driver, "return document.querySelector('.timeline .badge.good')?.textContent === 'settled'")
-    market.join(60)
+    market.join(300)
     assert not market.is_alive()
     assert browser.driver.execute_script("return window.stayed")  # the same page, not loaded again
     assert "Alder" in text(browser.driver, "providers")
@@ -109,10 +109,10 @@ def test_links_lead_into_closed_parts(browser, demo_folder):
     link = browser.driver.find_element("css selector", "#providers tbody a")
     target = link.get_attribute("href").split("#")[1]
     link.send_keys(Keys.ENTER)
-    wait(browser.driver, f"return document.getElementById('{target}').getBoundingClientRect().top < innerHeight", 10)
+    wait(browser.driver, f"return document.getElementById('{target}').getBoundingClientRect().top < innerHeight")
     hidden = browser.driver.find_element("css selector", "#epoch-2 p a").get_attribute("href").split("#")[1]
     browser.driver.execute_script("location.hash = arguments[0]", hidden)
-    wait(browser.driver, "return document.querySelector('#transactions details').open", 10)
+    wait(browser.driver, "return document.querySelector('#transactions details').open")
 
 
 def test_the_token_is_asked_for_once(browser, serve, made_up):

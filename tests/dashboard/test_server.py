@@ -1,5 +1,7 @@
 """The page's server: read-only, guarded, and quick to say that something changed."""
 
+import functools
+
 import httpx
 import pytest
 import typer
@@ -11,6 +13,8 @@ from martfl.errors import InputError
 from martfl.market.journal import Journal
 
 TOKEN = "a token of enough characters"
+PATIENCE = 120.0  # a busy machine may be slow to answer; no test is about that
+get = functools.partial(httpx.get, timeout=PATIENCE)
 
 
 @pytest.fixture
@@ -20,7 +24,7 @@ def page(serve, made_up):
 
 def test_every_answer_carries_the_policy(page):
     for path in ("", "sections", "style.css", "page.js", "report.html", "nothing"):
-        answer = httpx.get(page + path)
+        answer = get(page + path)
         policy = answer.headers["content-security-policy"]
         assert policy.startswith("default-src 'none'") and "unsafe" not in policy and "http" not in policy
         assert answer.headers["x-content-type-options"] == "nosniff"
@@ -29,57 +33,57 @@ def test_every_answer_carries_the_policy(page):
 
 def test_it_only_reads(page):
     for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
-        assert httpx.request(method, page).status_code == 405
-    assert httpx.get(page + "docs").status_code == httpx.get(page + "openapi.json").status_code == 404
+        assert httpx.request(method, page, timeout=PATIENCE).status_code == 405
+    assert get(page + "docs").status_code == get(page + "openapi.json").status_code == 404
 
 
 def test_another_sites_name_is_refused(page):
-    assert httpx.get(page, headers={"host": "evil.example"}).status_code == 421
+    assert get(page, headers={"host": "evil.example"}).status_code == 421
     port = page.rsplit(":", 1)[1].strip("/")
-    assert httpx.get(page, headers={"host": f"localhost:{port}"}).status_code == 200
+    assert get(page, headers={"host": f"localhost:{port}"}).status_code == 200
 
 
 def test_a_change_is_told_and_shown(serve, made_up):
     folder = made_up(providers=3, epochs=1)
     page = serve(folder)
-    with httpx.stream("GET", page + "events", timeout=20) as events:
+    with httpx.stream("GET", page + "events", timeout=PATIENCE) as events:
         lines = (line for line in events.iter_lines() if line.startswith("data:"))
         first = next(lines)
-        assert "Epoch 2" not in httpx.get(page + "sections").text
+        assert "Epoch 2" not in get(page + "sections").text
         with Journal(folder / "acquirer") as journal:
             made_up.epoch(journal, 2, providers=3, until="prepare")
             assert next(lines) != first
-            assert "Epoch 2" in httpx.get(page + "sections").text
+            assert "Epoch 2" in get(page + "sections").text
 
 
 def test_what_the_page_has_is_not_sent_again(serve, made_up):
     folder = made_up(providers=3, epochs=1)
     page = serve(folder)
-    first = httpx.get(page + "sections").json()["sections"]
+    first = get(page + "sections").json()["sections"]
     assert all(html.startswith("<section") for _, _, html in first)
     have = ",".join(digest for _, digest, _ in first)
-    assert not any(html for _, _, html in httpx.get(page + "sections", params={"have": have}).json()["sections"])
+    assert not any(html for _, _, html in get(page + "sections", params={"have": have}).json()["sections"])
     with Journal(folder / "acquirer") as journal:
         made_up.epoch(journal, 2, providers=3, until="open")
-    changed = [name for name, _, html in httpx.get(page + "sections", params={"have": have}).json()["sections"] if html]
+    changed = [name for name, _, html in get(page + "sections", params={"have": have}).json()["sections"] if html]
     assert "timeline" in changed and "market" not in changed
 
 
 def test_a_market_that_has_not_begun_is_waited_for(serve, tmp_path):
     page = serve(tmp_path)
-    assert "waiting" in httpx.get(page).text
-    assert httpx.get(page + "sections").json()["sections"][0][0] == "summary"
+    assert "waiting" in get(page).text
+    assert get(page + "sections").json()["sections"][0][0] == "summary"
 
 
 def test_the_token_opens_and_nothing_else_does(serve, made_up):
     page = serve(made_up(providers=3, epochs=1), token=TOKEN, local=False)
     for path in ("sections", "events", "report.html", "page.js"):
-        assert httpx.get(page + path).status_code == 401
-    assert httpx.get(page).headers["location"] == "login"
-    assert httpx.get(page + "sections", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200
-    assert httpx.get(page + "sections", headers={"authorization": "Bearer wrong"}).status_code == 401
-    assert httpx.get(page + "sections", cookies={"martfl": TOKEN}).status_code == 401
-    with httpx.Client(base_url=page) as client:
+        assert get(page + path).status_code == 401
+    assert get(page).headers["location"] == "login"
+    assert get(page + "sections", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200
+    assert get(page + "sections", headers={"authorization": "Bearer wrong"}).status_code == 401
+    assert get(page + "sections", cookies={"martfl": TOKEN}).status_code == 401
+    with httpx.Client(base_url=page, timeout=PATIENCE) as client:
         assert client.post("login", data={"token": "wrong"}).status_code == 401
         assert client.get("sections").status_code == 401
         answer = client.post("login", data={"token": TOKEN})

@@ -48,7 +48,7 @@ class Market:
         return float(np.mean(acquirer.task.logits(model, test).argmax(axis=1) == test[1]))
 
     def link(self, grid, **options):
-        return FlowerLink(grid, self.trading.address, self.buyer, **({"pause": 0.02, "patience": 5.0} | options))
+        return FlowerLink(grid, self.trading.address, self.buyer, **({"pause": 0.02, "patience": 60.0} | options))
 
     def run(self, main, answer=None, *, nodes=None, workers=2):
         """Run `main(grid)` as the ServerApp; nodes answer as their provider, or as `answer(number, request)`."""

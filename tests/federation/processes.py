@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -65,6 +66,7 @@ class Site:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
         for line in process.stdout:
             if found := re.search(r"Listening on (127\.0\.0\.1:\d+)", line):
+                threading.Thread(target=process.stdout.read, daemon=True).start()  # anvil stops when nobody reads
                 return process, f"http://{found.group(1)}"
         raise RuntimeError("anvil did not start")
 
@@ -144,7 +146,6 @@ class Site:
         self.chain.close()
         os.killpg(self.node.pid, signal.SIGKILL)
         self.node.wait()
-        self.node.stdout.close()
 
 
 def memory_mb(process):

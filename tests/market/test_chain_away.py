@@ -88,12 +88,12 @@ class Anvil:
         for line in self.process.stdout:
             if found := re.search(r"Listening on 127\.0\.0\.1:(\d+)", line):
                 self.port = int(found.group(1))
+                threading.Thread(target=self.process.stdout.read, daemon=True).start()  # anvil stops when nobody reads
                 return
 
     def stop(self):
         os.killpg(self.process.pid, signal.SIGTERM)
-        self.process.wait(timeout=30)
-        self.process.stdout.close()
+        self.process.wait(timeout=120)
 
 
 class AnvilClock:

@@ -46,7 +46,7 @@ def endure(build, kit, *, providers, epochs):
 def check_flat(found, *, most):
     """Once warm, an epoch adds no files and no threads, and no more memory than its part of the chain."""
     warm, last, epochs = found[1], found[-1], len(found) - 2
-    assert (last[1], last[2]) == (warm[1], warm[2])
+    assert last[1] <= warm[1] and last[2] <= warm[2]  # those of an earlier test may go meanwhile
     assert (last[0] - warm[0]) / epochs < most
 
 

@@ -7,6 +7,7 @@ import contextlib
 import functools
 import hashlib
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from martfl.chain.network import RevertedError
 from martfl.chain.state import ExactModel, Terms
 from martfl.chain.trading import Trading
 
+sys.path.insert(0, str(Path(__file__).parent))  # `trading_book`, for the tests of both schemes
 ORDER = 0x73EDA753299D7D483339D80809A1D80553BDA402FFFE5BFEFFFFFFFF00000001
 WINDOW = 1000
 FEE = 7_000

@@ -203,6 +203,26 @@ class Boaster(Provider):
         return ms.Claimed(epoch=request.epoch, amount="a fortune")
 
 
+class Objector(Provider):
+    """Objects to every file, right or wrong, for a part of the penalty."""
+
+    def judge(self, request):
+        self.journal.once(request.epoch, "false file", lambda: "00" * 32)
+        self._object(request.epoch)
+        return super().judge(request)
+
+
+def test_who_objects_to_a_right_file_is_remembered_and_excluded(build):
+    terms = {**EVERYBODY, "reputation": {"exclude_after": 1}}
+    market = build(providers=3, terms=terms, cheats={2: Objector})
+    market.run(2)
+    bad = market.sellers[2].address
+    assert [(r.subject, r.kind) for r in market.acquirer.journal.remarks()] == [(bad, "false objection")]
+    assert market.trading.read_epoch(1).objected == weights(market)[bad] > 0  # on record for auditors too
+    assert market.trading.read_epoch(1).phase is Phase.SETTLED
+    assert bad not in market.acquirer.journal.recall(2, "invite").value["invited"]
+
+
 def test_what_was_paid_is_the_chain_s_word(build):
     market = build(providers=2, terms=EVERYBODY, cheats={1: Boaster})
     market.run(1)

@@ -22,7 +22,7 @@ from martfl.chain.state import MAX_PROVIDERS, EpochState, Phase
 from martfl.chain.state import Terms as ContractTerms
 from martfl.chain.trading import Trading
 from martfl.market import messages as ms
-from martfl.market.buying import OFFENCES, Desk, sent
+from martfl.market.buying import OBJECTION, OFFENCES, Desk, sent
 from martfl.market.errors import MarketError
 from martfl.market.journal import Journal
 from martfl.market.link import Clock, Link
@@ -260,6 +260,7 @@ class Acquirer:
         """Take back what is ours, let the others claim, choose the next baseline."""
         act, epoch = desk.act, desk.act.epoch
         phase = self._final_phase(act)
+        self._note_objections(epoch)
         claim = self.journal.once(epoch, "claim", lambda: self._claim(act))
         request = ms.Closed(epoch=epoch)
         self.journal.once(epoch, "closed", lambda: self._ask_claims(desk, request))
@@ -281,6 +282,17 @@ class Acquirer:
                 self.trading.expire(act.epoch, account=self.account, key=act.key("expire"))
             state = self.trading.read_epoch(act.epoch)
         return state.phase
+
+    def _note_objections(self, epoch: int) -> None:
+        """Who objects to a right file is after the penalty. The chain counts voices only, so it is remembered here."""
+        objected = self.trading.events(ev.Objected, epoch=epoch) if self.trading.scheme == "exact" else []
+        file = self.journal.blob(epoch, "model")
+        if not objected or file is None:
+            return
+        with suppress(MarketError):  # our own fault
+            self.settler.check(self.trading, file, epoch=epoch)
+            for event in objected:
+                self.journal.remark(epoch, event.provider, OBJECTION, "objected to a file that opens the commitment")
 
     def _lapsed(self, epoch: int) -> bool:
         """Whether the epoch is over, or will be as soon as anybody says so."""
@@ -317,7 +329,7 @@ class Acquirer:
         """Whether a provider's offences in the epochs before are too many for the terms."""
         limit = self.terms.reputation.exclude_after
         remarks = self.journal.remarks(subject=name)
-        offences = [remark for remark in remarks if remark.kind in OFFENCES and remark.epoch < before]
+        offences = [remark for remark in remarks if remark.kind in (*OFFENCES, OBJECTION) and remark.epoch < before]
         return limit > 0 and len(offences) >= limit
 
     def _room(self) -> int:

@@ -29,7 +29,8 @@ log = logging.getLogger(__name__)
 M = TypeVar("M", bound=ms.Message)
 
 FORGED, MISSING, FALSE = "forged score", "missing delivery", "false delivery"
-OFFENCES = (FORGED, MISSING, FALSE)
+OFFENCES = (FORGED, MISSING, FALSE)  # who commits one is dropped
+OBJECTION = "false objection"
 ATTEMPTS = 2  # a provider that was killed while it worked is back by the second
 SMALL = 1 << 20  # bytes of an answer that carries no vector
 

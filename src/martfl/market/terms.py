@@ -79,7 +79,10 @@ class SelectionTerms:
 
 @dataclass(frozen=True, kw_only=True)
 class ReputationTerms:
-    """After how many offences (forged score, missing or wrong delivery) a provider is no longer invited; 0: never."""
+    """After how many offences a provider is no longer invited (0: never).
+
+    Offences are forged scores, missing or wrong deliveries, and objections to a right model.
+    """
 
     exclude_after: int = 2
 

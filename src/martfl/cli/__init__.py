@@ -1,10 +1,12 @@
 """The `martfl` command. Rooms are imported inside the commands that use them, so that `--help` stays light.
 
-Exit codes: 0 success; 1 a check failed (an audit, a verification); 2 bad usage or bad input; 130 interrupted.
+Exit codes: 0 success; 1 a check failed (an audit, a verification); 2 bad usage or bad input, a file or a machine that
+does not answer included; 70 a fault of this program, with its traceback; 130 interrupted.
 """
 
 import logging
 import sys
+import traceback
 from typing import Annotated
 
 import typer
@@ -46,6 +48,9 @@ def main() -> None:
     """Run the command; a known error becomes one line on stderr and exit code 2."""
     try:
         app()
-    except MartflError as error:
+    except (MartflError, OSError) as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)
+    except Exception:  # Python would exit with 1, which says that a check failed
+        traceback.print_exc()
+        sys.exit(70)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from martfl.cli.output import JsonFlag, emit_files
 from martfl.errors import InputError
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def report(
     provider: Annotated[str | None, typer.Option(help="Only what concerns this provider, to hand to it.")] = None,
     experiment: Annotated[Path | None, typer.Option(help="A lab's experiment file, for its table and figure.")] = None,
     tensorboard: Annotated[Path | None, typer.Option(help="Also write TensorBoard events into this folder.")] = None,
+    json: JsonFlag = False,
 ) -> None:
     """Write what happened into one HTML file that opens from disk."""
     from martfl.dashboard.lab_report import is_lab, write_lab_report
@@ -70,10 +72,11 @@ def report(
 
     target = out or folder / "report.html"
     if is_lab(folder):
-        typer.echo(write_lab_report(folder, target, experiment=experiment))
+        written = {"report": str(write_lab_report(folder, target, experiment=experiment))}
     else:
-        typer.echo(write_report(folder, target, provider=provider))
+        written = {"report": str(write_report(folder, target, provider=provider))}
     if tensorboard is not None:
         from martfl.dashboard.tracking import track
 
-        typer.echo(track(folder, tensorboard))
+        written["tensorboard"] = str(track(folder, tensorboard))
+    emit_files(written, as_json=json)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from martfl.cli.output import JsonFlag, emit, table
+from martfl.cli.output import JsonFlag, emit, emit_files, table
 
 if TYPE_CHECKING:
     from martfl.lab.runner import Listener
@@ -163,10 +163,11 @@ def show_figure(
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("runs"),
     only: Annotated[list[str] | None, typer.Option(help="Runs with KEY=VALUE; repeatable.")] = None,
     to: Annotated[Path | None, typer.Option(help="Where to write it: .png, .svg or .pdf.")] = None,
+    json: JsonFlag = False,
 ) -> None:
     """Draw the figure of an experiment; beside the results, unless told where."""
     from martfl.lab.figures import save
     from martfl.lab.render import load_results, render_figure
 
     canvas = render_figure(load_results(file, out=out, only=only or ()))
-    typer.echo(save(canvas, to or out / file.stem / f"{file.stem}.png"))
+    emit_files({"figure": str(save(canvas, to or out / file.stem / f"{file.stem}.png"))}, as_json=json)

@@ -2,8 +2,9 @@
 
 import dataclasses
 import json
+import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 
 import numpy as np
@@ -31,14 +32,32 @@ def to_plain(value: Any) -> Any:
     raise TypeError(f"cannot write {type(value).__name__} as JSON")
 
 
+def _finite(value: Any) -> Any:
+    """What JSON can say: it has no word for NaN and infinity, so that they become null."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def emit(result: Any, *, as_json: bool, render: Callable[[], Iterable[Any]]) -> None:
     """Print `result` as JSON, or what `render` gives as rich renderables."""
     if as_json:
-        json.dump(result, sys.stdout, default=to_plain, indent=2)
+        plain = json.loads(json.dumps(result, default=to_plain))
+        json.dump(_finite(plain), sys.stdout, indent=2, allow_nan=False)
         sys.stdout.write("\n")
         return
     for part in render():
         console.print(part)
+
+
+def emit_files(written: Mapping[str, str], *, as_json: bool) -> None:
+    """Print where files were written: bare paths, a line each, which no width breaks."""
+    if as_json:
+        emit(written, as_json=True, render=list)
+    else:
+        typer.echo("\n".join(written.values()))
 
 
 def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Table:

@@ -187,7 +187,7 @@ def claim(
     account = compose.open_wallet(keystore, password_file=password_file, password_env=password_env)
     with compose.open_place(market, account=account, role="provider", config=config, folder=folder) as place:
         claimed = make_provider(place, None, name="").watch()
-    rows = [{"epoch": epoch, "wei": str(amount)} for epoch, amount in claimed.items()]
+    rows = [{"epoch": epoch, "wei": amount} for epoch, amount in claimed.items()]
     emit(rows, as_json=as_json, render=lambda: [table("claimed now", ("epoch", "wei"), (r.values() for r in rows))])
 
 
@@ -224,7 +224,7 @@ def _epochs(journal: "Journal", count: int) -> list[dict[str, Any]]:
     for epoch in range(1, count + 1):
         steps = {step.name: step.value for step in journal.steps(epoch)}
         over, weights = steps.get("over", {}), steps.get("prepare", {}).get("weights", {})
-        phase, back = over.get("phase"), over.get("refunded")
+        phase, back = over.get("phase"), int(over.get("refunded", 0))
         committed = len(steps.get("invite", {}).get("committed", []))
         found.append({"epoch": epoch, "phase": phase, "committed": committed, "weights": weights, "refunded": back})
     return found

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from martfl.chain.events import RootPublished
 from martfl.chain.sampled import SampledTrading
 from martfl.chain.state import Phase
 from martfl.chain.trading import open_trading
@@ -14,6 +15,7 @@ from martfl.market.errors import MarketError
 from martfl.market.provider import Provider
 from martfl.market.settling.sampled import SampledSettler
 from martfl.settlement.integer_file import peek
+from martfl.settlement.sampled.vdf import evaluate
 
 TERMS = {
     "settlement": {"scheme": "sampled", "samples": 4, "providers": 3, "vdf_steps": 200, "update_limit": 8.0},
@@ -35,6 +37,34 @@ class Lying(SampledSettler):
 
     def prove(self, act, base, file, shares):
         return super().prove(replace(act, clock=Standing()), base, file, self._swapped(shares))
+
+
+class Guessing(SampledSettler):
+    """Submits an output of the delay function that suits it, instead of computing the right one."""
+
+    def prove(self, act, base, file, shares):
+        seed = act.trading.events(RootPublished, epoch=act.epoch)[0].seed
+        other = evaluate(seed, squarings=self.squarings - 1)
+        act.trading.submit_randomness(act.epoch, proof=other, account=act.account, key=act.key("randomness"))
+        return super().prove(replace(act, clock=Standing()), base, file, shares)
+
+
+def test_false_randomness_in_an_optimistic_market_is_challenged_by_a_provider(build):
+    settlement = {**TERMS["settlement"], "optimistic": True}
+    market = build(providers=3, terms={**TERMS, "settlement": settlement})
+    market.run(1)
+    assert market.trading.read_epoch(1).phase is Phase.SETTLED  # nobody challenges what is right
+    honest, acquirer = market.settler, market.acquirer
+    acquirer.settler = Guessing(honest.shape, honest.terms, honest.parameters, honest.squarings, optimistic=True)
+    acquirer._close = lambda *_: None
+    acquirer.run_epoch(2)
+    assert market.trading.read_epoch(2).phase is Phase.PROVED  # the proof holds: of samples that were not drawn
+    seller = next(p for p in market.providers if market.trading.read_provider(2, p.account.address).weight)
+    seller.watch()
+    assert market.trading.read_epoch(2).phase is Phase.FAILED
+    deposit = market.trading.read_epoch(2).deposit
+    earned = sum(provider.watch().get(2, 0) for provider in market.providers) + seller.claim(2)
+    assert earned > deposit - (1 << 16)
 
 
 class Standing:

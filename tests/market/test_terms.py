@@ -32,6 +32,8 @@ def changed(section, name):
     value = getattr(part, name)
     if isinstance(value, dict):
         new = {**value, "threshold": 0.25}
+    elif isinstance(value, bool):
+        new = not value
     elif isinstance(value, str):
         new = OTHER.get(name, value + "1")
     else:

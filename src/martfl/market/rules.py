@@ -63,7 +63,7 @@ def _sampled(terms: Terms, parameters: int) -> dict[str, object]:
         "samples": stated.samples,
         "parameters": parameters,
         "vdf_steps": stated.vdf_steps,
-        "optimistic": False,
+        "optimistic": stated.optimistic,
         "empty_commitment": empty_commitment(shape),
         "poseidon": constants_hash(shape.update_words + 2),
     }

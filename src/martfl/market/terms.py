@@ -63,6 +63,7 @@ class SettlementTerms:
     samples: int = 16
     providers: int = 16
     vdf_steps: int = 10_000
+    optimistic: bool = False  # sampled: the chain checks the delay function only when a provider challenges it
     update_limit: float = 1.0  # sampled: the largest |update| that its 12 bits stand for
     model_limit: float = 8.0  # sampled: the largest |parameter| of the model
 

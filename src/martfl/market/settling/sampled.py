@@ -9,7 +9,7 @@ import numpy as np
 from eth_account.signers.local import LocalAccount
 from numpy.typing import NDArray
 
-from martfl.chain.events import RootPublished
+from martfl.chain.events import RandomnessSubmitted, RootPublished
 from martfl.chain.sampled import SampledTrading
 from martfl.chain.state import Sampling
 from martfl.chain.trading import Done, Trading
@@ -26,7 +26,7 @@ from martfl.settlement.sampled.groth16 import specialise
 from martfl.settlement.sampled.keys import cached_keys, key_hash
 from martfl.settlement.sampled.merkle import Tree, build_tree
 from martfl.settlement.sampled.poseidon import constants_hash
-from martfl.settlement.sampled.vdf import evaluate
+from martfl.settlement.sampled.vdf import VdfProof, evaluate
 
 SECRET_BYTES = 32
 EPSILON = 1e-3  # by which the ranges are widened, as the paper does
@@ -65,6 +65,7 @@ class SampledSettler:
     terms: Quantisation
     parameters: int
     squarings: int
+    optimistic: bool = False
 
     @classmethod
     def load(cls, terms: Terms, *, parameters: int) -> "SampledSettler":
@@ -74,7 +75,8 @@ class SampledSettler:
             raise MarketError(f"a market samples at most its {parameters} parameters, the terms say {stated.samples}")
         shape = Shape(providers=stated.providers, samples=stated.samples)
         limits = {"update_limit": stated.update_limit, "model_limit": stated.model_limit}
-        return cls(shape, Quantisation.symmetric(shape, epsilon=EPSILON, **limits), parameters, stated.vdf_steps)
+        numbers = Quantisation.symmetric(shape, epsilon=EPSILON, **limits)
+        return cls(shape, numbers, parameters, stated.vdf_steps, stated.optimistic)
 
     @property
     def numbers(self) -> AffineNumbers:
@@ -98,8 +100,13 @@ class SampledSettler:
     def defend(
         self, trading: Trading, *, epoch: int, update: Integers, secret: bytes, account: LocalAccount, key: str
     ) -> Done | None:
-        """Refute the acquirer's commitment to our sampled values where it is not about our update."""
+        """Refute the acquirer's commitment to our sampled values where it is not about our update.
+
+        In optimistic markets nobody has checked yet that the samples were drawn by the delay function; we do.
+        """
         chain = _client(trading)
+        if self.optimistic and (false := self._false_randomness(chain, epoch)):
+            return chain.challenge_randomness(epoch, proof=false, account=account, key=key)
         posted = chain.inputs(epoch)
         if account.address not in posted.providers:
             return None
@@ -142,6 +149,7 @@ class SampledSettler:
             poseidon=constants_hash(self.shape.update_words + 2),
             root=self._tree(values).root,
             content=content_hash(self._vector(values, 0)),
+            optimistic=self.optimistic,
         )
 
     def first_file(self, model: NDArray[np.float64]) -> bytes:
@@ -229,6 +237,12 @@ class SampledSettler:
             updates=[share.delivered.values for share in slots.values()],
             terms=self.terms,
         )
+
+    def _false_randomness(self, chain: SampledTrading, epoch: int) -> VdfProof | None:
+        (posted,) = chain.events(RandomnessSubmitted, epoch=epoch)
+        y, pi = (int.from_bytes(b"".join(w.to_bytes(32, "big") for w in ws)) for ws in (posted.output, posted.proof))
+        right = evaluate(chain.root(epoch).seed, squarings=self.squarings)
+        return None if right.y == y else VdfProof(y, pi, posted.counter)
 
     def _root(self, update: Integers, seed: bytes) -> bytes:
         tree = commitments.update_tree(update, seed=seed, shape=self.shape)

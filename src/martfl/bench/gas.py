@@ -9,16 +9,15 @@ from eth_account.signers.local import LocalAccount
 from eth_utils.address import to_checksum_address
 from py_arkworks_bls12381 import G1Point, Scalar
 
-from martfl.bench.gas_sampled import Sampled, bench_sampled
+from martfl.bench.gas_sampled import WINDOW, Sampled, bench_sampled, even_weights, market_terms
 from martfl.chain.compile import compiled
 from martfl.chain.embedded import EmbeddedChain
-from martfl.chain.state import WHOLE, ExactModel, Terms
+from martfl.chain.state import ExactModel
 from martfl.chain.trading import Trading
 from martfl.errors import InputError
 from martfl.settlement.exact.point import Commitment
 
 ETHER = 10**18
-WINDOW = 3_600
 LENET = 44_426  # parameters of LeNet on 28 × 28 images
 LANES = 10
 PAPER = {  # the paper's Table 5
@@ -81,7 +80,8 @@ def _total(gas: dict[str, int], providers: int) -> int:
 def _exact_epochs(chain: EmbeddedChain, providers: int) -> tuple[int, dict[str, int]]:
     """Two epochs, of which the second counts: the first one's fresh storage costs more."""
     acquirer, *sellers = chain.accounts[: providers + 1]
-    trading = Trading.deploy(chain, terms=_terms(acquirer), account=acquirer)
+    start = ExactModel(content=secrets.token_bytes(32), blinding=0, point=_point())
+    trading = Trading.deploy(chain, terms=market_terms(acquirer, start), account=acquirer)
     assert trading.deployment is not None
     gas: dict[str, int] = {}
     for _ in range(2):
@@ -96,7 +96,7 @@ def _exact_epochs(chain: EmbeddedChain, providers: int) -> tuple[int, dict[str, 
 def _exact_epoch(
     chain: EmbeddedChain, trading: Trading, acquirer: LocalAccount, sellers: list[LocalAccount]
 ) -> dict[str, int]:
-    names, weights = [seller.address for seller in sellers], _weights(len(sellers))
+    names, weights = [seller.address for seller in sellers], even_weights(len(sellers))
     opened = trading.new_epoch(nonce=secrets.token_bytes(32), account=acquirer)
     epoch, gas = opened.epoch, {"new_epoch": opened.gas}
     gas["deposit"] = trading.deposit(epoch, amount=ETHER, account=acquirer).gas
@@ -116,26 +116,6 @@ def _exact_epoch(
     gas["claim_reward (acquirer)"] = trading.claim_reward(epoch, account=acquirer).gas
     gas["claim_reward (provider)"] = max(trading.claim_reward(epoch, account=seller).gas for seller in sellers[:2])
     return gas
-
-
-def _terms(acquirer: LocalAccount) -> Terms:
-    return Terms(
-        acquirer=acquirer.address,
-        commit_window=WINDOW,
-        prepare_window=WINDOW,
-        publish_window=WINDOW,
-        settle_window=WINDOW,
-        advance_fee=ETHER // 1000,
-        penalty_ratio=5_000,
-        minimum_deposit=ETHER // 100,
-        settlement=ExactModel(content=secrets.token_bytes(32), blinding=0, point=_point()),
-    )
-
-
-def _weights(count: int) -> list[int]:
-    weights = [WHOLE // count] * count
-    weights[0] += WHOLE - sum(weights)
-    return weights
 
 
 def _point() -> bytes:

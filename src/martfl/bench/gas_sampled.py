@@ -15,7 +15,7 @@ from martfl.chain.embedded import EmbeddedChain
 from martfl.chain.events import RootPublished
 from martfl.chain.network import step_of
 from martfl.chain.sampled import SampledTrading, proof_words, wide
-from martfl.chain.state import WHOLE, Sampling, Terms
+from martfl.chain.state import WHOLE, ExactModel, Sampling, Terms
 from martfl.settlement.sampled import curve
 from martfl.settlement.sampled.groth16 import Proof, VerifyingKey
 from martfl.settlement.sampled.keys import key_hash, key_words
@@ -114,7 +114,7 @@ def _epoch(chain: EmbeddedChain, *, providers: int, samples: int, optimistic: bo
     trapdoor = Trapdoor.random(shape.public_inputs - CONSTANTS)
     rng = np.random.default_rng(samples)
     old, new = (build_tree(rng.integers(0, 1 << 24, PARAMETERS), bits=24) for _ in range(2))
-    terms = _terms(acquirer, shape, trapdoor.key(), old, optimistic=optimistic)
+    terms = market_terms(acquirer, _sampling(shape, trapdoor.key(), old, optimistic=optimistic))
     trading = SampledTrading.deploy(chain, terms=terms, account=acquirer)
     gas = _until_published(chain, trading, acquirer, sellers, new)
     gas |= _settle(trading, acquirer, sellers, trapdoor, old, new)
@@ -130,9 +130,7 @@ def _until_published(
         root, nonce = secrets.token_bytes(32), secrets.token_bytes(32)
         gas["commit_model"] = trading.commit_model(1, commitment=root, nonce=nonce, account=seller).gas
     chain.travel(WINDOW + 1)
-    weights = [WHOLE // len(sellers)] * len(sellers)
-    weights[0] += WHOLE - sum(weights)
-    names = [seller.address for seller in sellers]
+    names, weights = [seller.address for seller in sellers], even_weights(len(sellers))
     gas["prepare"] = trading.prepare(1, providers=names, weights=weights, account=acquirer).gas
     content, nonce = secrets.token_bytes(32), secrets.token_bytes(32)
     published = trading.publish_root(1, content=content, root=new.root, nonce=nonce, account=acquirer)
@@ -173,8 +171,30 @@ def _inner_gas(trading: SampledTrading, call: ContractFunction, account: LocalAc
     return used - BASE - sum(16 if byte else 4 for byte in data)
 
 
-def _terms(acquirer: LocalAccount, shape: Shape, key: VerifyingKey, old: Tree, *, optimistic: bool) -> Terms:
-    sampling = Sampling(
+def market_terms(acquirer: LocalAccount, settlement: ExactModel | Sampling) -> Terms:
+    """The terms of a measured market, whatever its scheme."""
+    return Terms(
+        acquirer=acquirer.address,
+        commit_window=WINDOW,
+        prepare_window=WINDOW,
+        publish_window=WINDOW,
+        settle_window=WINDOW,
+        advance_fee=10**15,
+        penalty_ratio=5_000,
+        minimum_deposit=10**16,
+        settlement=settlement,
+    )
+
+
+def even_weights(count: int) -> list[int]:
+    """The whole, in parts as equal as they can be."""
+    weights = [WHOLE // count] * count
+    weights[0] += WHOLE - sum(weights)
+    return weights
+
+
+def _sampling(shape: Shape, key: VerifyingKey, old: Tree, *, optimistic: bool) -> Sampling:
+    return Sampling(
         providers=shape.providers,
         samples=shape.samples,
         parameters=PARAMETERS,
@@ -185,17 +205,6 @@ def _terms(acquirer: LocalAccount, shape: Shape, key: VerifyingKey, old: Tree, *
         root=old.root,
         content=bytes(32),
         optimistic=optimistic,
-    )
-    return Terms(
-        acquirer=acquirer.address,
-        commit_window=WINDOW,
-        prepare_window=WINDOW,
-        publish_window=WINDOW,
-        settle_window=WINDOW,
-        advance_fee=10**15,
-        penalty_ratio=5_000,
-        minimum_deposit=10**16,
-        settlement=sampling,
     )
 
 

@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import json
+import logging
 import os
 import tempfile
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from martfl.chain.network import ChainError
+
+log = logging.getLogger(__name__)
 
 SOURCES = Path(__file__).parent / "contracts"
 MAX_CODE_BYTES = 24_576  # EIP-170; what is compiled here is followed by the immutables, less than a kilobyte
@@ -39,7 +42,10 @@ def compiled(name: str, *, sources: Path = SOURCES) -> Compiled:
     kept = _read(path)
     if kept is None:
         kept = _compile(name, sources)
-        _write(path, kept)
+        try:
+            _write(path, kept)
+        except OSError as error:
+            log.warning("contracts: %s cannot be kept, so that they are compiled each time: %s", path.parent, error)
     return Compiled(
         name=name,
         abi=tuple(kept["abi"]),

@@ -50,6 +50,12 @@ def test_damaged_cache_is_remade(folder, damage):
     assert compiled("one", sources=folder) == first
 
 
+def test_a_cache_that_cannot_be_written_only_costs_time(folder, monkeypatch, caplog):
+    monkeypatch.setenv("MARTFL_CACHE", "/dev/null/cache")
+    assert compiled("one", sources=folder).bytecode
+    assert "cannot be kept" in caplog.text
+
+
 def test_unknown_contract(folder):
     with pytest.raises(ChainError, match="no contract of that name: 'two'"):
         compiled("two", sources=folder)

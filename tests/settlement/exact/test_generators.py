@@ -1,5 +1,7 @@
 """Generators: their definition, the cache, growth, and recovery from every kind of damage."""
 
+from pathlib import Path
+
 import pytest
 from py_arkworks_bls12381 import G1Point
 
@@ -98,6 +100,11 @@ def test_the_folder_follows_the_environment(monkeypatch, tmp_path):
     monkeypatch.delenv("MARTFL_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_file.default_folder() == tmp_path / "martfl"
+
+
+def test_a_cache_that_cannot_be_written_only_costs_time(two_blocks, caplog):
+    assert Generators.load(1, folder=Path("/dev/null/cache")).affine.tobytes() == two_blocks[0]
+    assert "cannot be kept" in caplog.text
 
 
 def test_counts_below_one_and_beyond_what_is_loaded_are_refused(folder):

@@ -5,6 +5,7 @@
 Generator i does not depend on how many there are, so one cache file serves every model and only grows.
 """
 
+import logging
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,8 @@ from martfl.settlement.errors import SettlementError
 from martfl.settlement.exact import blst, cache_file, plain
 from martfl.settlement.exact.blst import POINT_WORDS, Points
 from martfl.settlement.exact.cache_file import BLOCK_POINTS
+
+log = logging.getLogger(__name__)
 
 DOMAIN = b"MARTFL-V01-CS01-with-BLS12381G1_XMD:SHA-256_SSWU_RO_"
 Progress = Callable[[int, int], None]  # (generators made, generators to make)
@@ -40,7 +43,10 @@ class Generators:
         blocks = cache_file.read(path, needed)
         if len(blocks) < needed:
             blocks += make_blocks(len(blocks), needed, progress=progress)
-            cache_file.write(path, blocks)
+            try:
+                cache_file.write(path, blocks)
+            except OSError as error:
+                log.warning("generators: %s cannot be kept, so that they are made each time: %s", path, error)
         words = np.frombuffer(b"".join(blocks), "<u8").astype(np.uint64, copy=False)
         return cls(words.reshape(-1, POINT_WORDS))
 

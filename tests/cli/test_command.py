@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 
@@ -78,8 +79,9 @@ def test_stdout_is_one_document(run, words, monkeypatch, tmp_path):
 
 
 def test_what_json_cannot_say_is_null(capsys):
-    emit({"a": [1.0, math.nan], "b": {"c": -math.inf}, "wei": 10**30}, as_json=True, render=list)
-    assert json.loads(capsys.readouterr().out) == {"a": [1.0, None], "b": {"c": None}, "wei": 10**30}
+    numbers = {"row": np.array([1.0, np.nan]), "one": np.int64(3), "deep": {"c": -math.inf}, "wei": 10**30}
+    emit(numbers, as_json=True, render=list)
+    assert json.loads(capsys.readouterr().out) == {"row": [1.0, None], "one": 3, "deep": {"c": None}, "wei": 10**30}
 
 
 @pytest.mark.parametrize(
@@ -148,7 +150,19 @@ def test_help_imports_nothing_heavy():
     loaded = set(
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     )
-    heavy = {"torch", "web3", "vyper", "flwr", "tenseal", "sklearn", "scipy", "matplotlib", "fastapi", "uvicorn"}
+    heavy = {
+        "numpy",
+        "torch",
+        "web3",
+        "vyper",
+        "flwr",
+        "tenseal",
+        "sklearn",
+        "scipy",
+        "matplotlib",
+        "fastapi",
+        "uvicorn",
+    }
     assert not loaded & heavy
 
 

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -21,10 +20,8 @@ def to_plain(value: Any) -> Any:
     """Turn dataclasses, numpy values and bytes into what `json` can write."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dataclasses.asdict(value)
-    if isinstance(value, np.ndarray):
+    if hasattr(value, "tolist"):  # arrays and numbers of numpy, without importing it for `--help`
         return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
     if isinstance(value, (bytes, bytearray)):
         return "0x" + bytes(value).hex()
     if isinstance(value, (set, frozenset, tuple)):

@@ -114,13 +114,13 @@ def made_up(tmp_path):
 
 @pytest.fixture
 def serve():
-    """`serve(folder, token=…)` runs the page on a free port and gives its address."""
+    """`serve(folder, watcher=…, token=…)` runs the page on a free port and gives its address."""
     import uvicorn
 
     with contextlib.ExitStack() as stack:
 
-        def start(folder, **options):
-            app = make_app(Watcher(folder), pause=0.1, **options)
+        def start(folder, watcher=None, **options):
+            app = make_app(watcher or Watcher(folder), pause=0.1, **options)
             config = uvicorn.Config(
                 app, host="127.0.0.1", port=0, log_level="warning", timeout_graceful_shutdown=1, ws="none"
             )

@@ -9,6 +9,8 @@ from martfl.cli.output import JsonFlag, emit_files
 from martfl.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from martfl.dashboard.ledger import LedgerReader
 
 
@@ -35,27 +37,31 @@ def dashboard(
         raise InputError(f"to listen on {host} a token is needed: --token-file or {TOKEN_VARIABLE}")
     if not journal.is_dir():
         raise InputError(f"--journal names a folder, got {journal}")
-    reader = _reader(journal, chain, config, contract) if chain else None
-    app = make_app(Watcher(journal, reader), token=token, local=is_local(host) and token is None)
+    opening = _chain_opener(journal, chain, config, contract) if chain else None
+    app = make_app(Watcher(journal, opening), token=token, local=is_local(host) and token is None)
     typer.echo(f"http://{f'[{host}]' if ':' in host else host}:{port}/  (Ctrl+C stops)")
     uvicorn.run(
         app, host=host, port=port, log_level="warning", access_log=False, timeout_graceful_shutdown=1, ws="none"
     )
 
 
-def _reader(journal: Path, chain: str, config: Path | None, contract: str | None) -> "LedgerReader":
-    from martfl.chain.profiles import open_chain
+def _chain_opener(journal: Path, chain: str, config: Path | None, contract: str | None) -> "Callable[[], LedgerReader]":
+    """How to read the chain, once the journal names the contract; a profile that is wrong is refused at once."""
     from martfl.chain.trading import Trading
-    from martfl.dashboard.ledger import LedgerReader
+    from martfl.dashboard.ledger import LedgerReader, open_for_reading
     from martfl.dashboard.reading import read_story
 
-    known = read_story(journal)
-    address = contract or known.contract
-    if not address:
-        raise InputError("the journal does not name the market's contract yet: give it with --contract")
-    opened = open_chain(chain, config=config)
-    opened.check()
-    return LedgerReader(Trading(opened, address, since=known.since))
+    opened = open_for_reading(chain, config=config)
+
+    def make() -> LedgerReader:
+        known = read_story(journal)
+        address = contract or known.contract
+        if not address:
+            raise InputError("the journal does not name the market's contract yet: give it with --contract")
+        opened.check()
+        return LedgerReader(Trading(opened, address, since=known.since))
+
+    return make
 
 
 def report(

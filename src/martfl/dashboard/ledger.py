@@ -8,9 +8,12 @@ from pathlib import Path
 from hexbytes import HexBytes
 
 from martfl.chain import events as ev
+from martfl.chain.network import Chain
 from martfl.chain.trading import Trading
 from martfl.dashboard.story import Node, Transaction
 from martfl.errors import MartflError
+
+READING_PATIENCE = 3.0  # seconds for an answer of a node
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +73,17 @@ class LedgerReader:
             balance=chain.balance(trading.address),
             phases=phases,
         )
+
+
+def open_for_reading(profile: str, *, config: Path | None = None) -> Chain:
+    """A chain by its profile, without the profile's store, which belongs to who sends; and impatient: it asks again."""
+    from martfl.chain.profiles import RpcProfile, load_profiles, open_chain, resolve
+    from martfl.chain.rpc import RpcChain
+
+    found = load_profiles(config).get(profile)
+    if not isinstance(found, RpcProfile):
+        return open_chain(profile, config=config)
+    return RpcChain(resolve(found.rpc), chain_id=found.chain_id, patience=READING_PATIENCE)
 
 
 def ledger_in(folder: Path, contract: str) -> Ledger | None:

@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -20,23 +21,27 @@ NOTHING = Story(name="waiting for the market", parties={}, epochs=())
 
 @dataclass
 class Watcher:
-    """One market's latest story. May be asked by many threads; the journal is read once per change."""
+    """One market's latest story. May be asked by many threads; the journal is read once per change.
+
+    The chain is looked at in a thread of its own: a node that does not answer keeps nobody waiting.
+    """
 
     folder: Path
-    chain: LedgerReader | None = None
+    open_chain: Callable[[], LedgerReader] | None = None  # raises `InputError` while the market has no contract
     chain_pause: float = 5.0  # seconds between two looks at the chain
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _version: str = ""
     _story: Story = NOTHING
+    _reader: LedgerReader | None = None
     _ledger: Ledger | None = None
     _chain_error: str = ""
-    _looked: float = 0.0
+    _next_look: float = 0.0
 
     def version(self) -> str:
         """Changes when there is something new to show."""
         self._look_at_chain()
-        seen = self._ledger.node if self._ledger else self._chain_error
-        return f"{self._stamp()}/{hash(str(seen)):x}"
+        seen = self._ledger.node if self._ledger else None
+        return f"{self._stamp()}/{hash((str(seen), self._chain_error)):x}"
 
     def story(self) -> Story:
         """The story of the present version; the one before it while the journal cannot be read."""
@@ -56,7 +61,8 @@ class Watcher:
         if not self._chain_error:
             return story
         number = story.epochs[-1].number if story.epochs else 0
-        alarm = Alarm(epoch=number, kind="chain unreachable", text=self._chain_error, grave=False)
+        last = f"; shown is block {self._ledger.node.block:,}, as last seen" if self._ledger else ""
+        alarm = Alarm(epoch=number, kind="chain unreachable", text=f"{self._chain_error}{last}")
         return replace(story, alarms=(alarm, *story.alarms))
 
     def _stamp(self) -> str:
@@ -69,12 +75,20 @@ class Watcher:
 
     def _look_at_chain(self) -> None:
         with self._lock:
-            fresh = self._looked > 0 and time.monotonic() - self._looked < self.chain_pause
-            if self.chain is None or fresh:
+            if self.open_chain is None or time.monotonic() < self._next_look:
                 return
-            try:
-                self._ledger, self._chain_error = self.chain.read(), ""
-            except (MartflError, Web3Exception, OSError) as error:
-                log.info("the chain could not be read: %s", error)
-                self._chain_error = f"the chain did not answer ({type(error).__name__}); its part is as last seen"
-            self._looked = time.monotonic()
+            self._next_look = float("inf")  # one look at a time
+        threading.Thread(target=self._read_chain, daemon=True).start()
+
+    def _read_chain(self) -> None:
+        try:
+            self._reader = self._reader or (self.open_chain() if self.open_chain else None)
+            if self._reader:
+                self._ledger, self._chain_error = self._reader.read(), ""
+        except InputError as error:  # not there yet
+            log.debug("no chain yet: %s", error)
+        except (MartflError, Web3Exception, OSError) as error:
+            log.info("the chain could not be read: %s", error)
+            self._chain_error = f"the chain cannot be read: {error}"
+        finally:
+            self._next_look = time.monotonic() + self.chain_pause

@@ -20,6 +20,7 @@ from martfl.chain.trading import Trading
 from martfl.federation.local import EmbeddedClock
 from martfl.market import messages as ms
 from martfl.market.errors import MarketError
+from martfl.market.link import ChainClock
 from martfl.market.sealing import SealingKey
 
 BINARY = Path(__file__).parents[2] / "node_modules" / ".bin" / "anvil"
@@ -145,6 +146,22 @@ def test_nothing_is_delivered_for_a_purchase_that_may_still_vanish(build, kit, n
         assert seller.journal.recall(1, "delivered") is None
         chain.web3.provider.make_request("anvil_mine", ["0x2"])
         assert seller.deliver(request).body
+
+
+@pytest.mark.anvil
+def test_a_deadline_is_over_when_its_end_is_deep_in_the_chain(node, monkeypatch):
+    """Else a re-organisation could take back a commitment that the acquirer has scored."""
+    mined = []
+    with connect(node, confirmations=3) as chain:
+
+        def mine(seconds):
+            mined.append(seconds)
+            chain.web3.provider.make_request("anvil_mine", ["0x1"])
+
+        AnvilClock(chain).wait_until(end := chain.now() + 100)
+        monkeypatch.setattr("martfl.market.link.time.sleep", mine)
+        ChainClock(chain).wait_until(end)
+    assert len(mined) == 2
 
 
 @pytest.mark.anvil

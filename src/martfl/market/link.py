@@ -21,16 +21,19 @@ class Clock(Protocol):
     """The chain's time."""
 
     def wait_until(self, timestamp: int) -> None:
-        """Return when the chain's latest block is at `timestamp` or later."""
+        """Return when the chain's latest block that counts is at `timestamp` or later."""
 
 
 class ChainClock:
-    """Waits for a chain that has its own time."""
+    """Waits for a chain that has its own time, and until no re-organisation can change what came before."""
 
     def __init__(self, chain: Chain, *, pause: float = 1.0) -> None:
         self.chain, self.pause = chain, pause
 
     def wait_until(self, timestamp: int) -> None:
         """Look again and again."""
-        while self.chain.now() < timestamp:
+        while self._counted() < timestamp:
             time.sleep(self.pause)
+
+    def _counted(self) -> int:
+        return int(self.chain.web3.eth.get_block(self.chain.deep_block())["timestamp"])

@@ -34,7 +34,7 @@ from martfl.settlement.fixed_point import Integers, Overflow
 from martfl.settlement.integer_file import IntegerVector, from_bytes, to_bytes
 
 log = logging.getLogger(__name__)
-PATIENCE, PAUSE = 120.0, 0.5  # seconds for a purchase to become deep, and between looks
+PATIENCE, PAUSE = 600.0, 0.5  # seconds for a purchase to become deep, and between looks
 
 
 @dataclass

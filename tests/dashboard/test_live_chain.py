@@ -102,8 +102,9 @@ def make_market(node, folder):
 
 def wait_for(page, *texts, without=""):
     """Poll until the page shows all of `texts`; what it showed then."""
-    for _ in range(600):
-        shown = httpx.get(page, timeout=2).text  # a node that is away must not keep a reader waiting
+    for _ in range(3000):
+        # A node that is away must not keep a reader waiting: the client's patience with it is twice as long.
+        shown = httpx.get(page, timeout=30).text
         if all(text in shown for text in texts) and (not without or without not in shown):
             return shown
         time.sleep(0.1)

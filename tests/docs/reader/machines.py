@@ -116,7 +116,7 @@ class Machines:
                 self.ask_node("evm_increaseTime", LONGER_THAN_ANY_WINDOW)
 
     def _until_listening(self) -> str:
-        for _ in range(300):
+        for _ in range(1200):
             try:
                 self.ask_node("eth_chainId")
                 return ""

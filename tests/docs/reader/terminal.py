@@ -87,7 +87,7 @@ class Terminal:
         os.close(stdin)
         os.set_blocking(keyboard, False)
         threading.Thread(target=self._answer, args=(process, keyboard), daemon=True).start()
-        out, error = process.communicate(timeout=300)
+        out, error = process.communicate(timeout=1200)
         assert process.returncode == 0, f"{page.name}:{block.line} ended with {process.returncode}:\n{error}{out}"
         return out
 
@@ -108,14 +108,14 @@ class Terminal:
             shown = self._open(line.split()[0])
         finally:
             os.killpg(process.pid, signal.SIGINT)
-            process.communicate(timeout=60)
+            process.communicate(timeout=300)
         return shown
 
     def _open(self, address: str) -> str:
         token = self.folder / "token"
         headers = {"Authorization": f"Bearer {token.read_text().strip()}"} if token.exists() else {}
         request = urllib.request.Request(address.replace("0.0.0.0", "127.0.0.1"), headers=headers)
-        for _ in range(200):
+        for _ in range(1200):
             try:
                 with urllib.request.urlopen(request, timeout=60) as answer:
                     return answer.read().decode()

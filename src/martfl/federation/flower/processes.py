@@ -72,7 +72,7 @@ class Child:
 
 
 def start_superlink(
-    *, folder: Path, host: str, port: int, certificates: Certificates | None, seconds: float = 60.0
+    *, folder: Path, host: str, port: int, certificates: Certificates | None, seconds: float = 180.0
 ) -> tuple[Child, Runtime]:
     """A SuperLink that keeps its nodes in `folder` over restarts; returns when it answers."""
     secret, file = _secret(folder)
@@ -91,7 +91,7 @@ def start_superlink(
 
 
 def start_supernode(
-    *, folder: Path, superlink: str, authority: Path | None, insecure: bool = False, seconds: float = 60.0
+    *, folder: Path, superlink: str, authority: Path | None, insecure: bool = False, seconds: float = 180.0
 ) -> tuple[Child, Runtime]:
     """A SuperNode that connects to `superlink` (host:port); returns when its tasks can be taken."""
     secret, file = _secret(folder)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from martfl.dashboard.charts import WIDTH, Axis, bars, line_chart, score_chart, stack
+from martfl.dashboard.people import in_order
 from martfl.dashboard.story import Epoch, Turn
 
 numbers = st.floats(-1e6, 1e6)
@@ -49,3 +50,15 @@ def test_a_stack_fills_its_width(values):
 def test_bars_are_in_proportion():
     root = ElementTree.fromstring(bars([("a", 4.0, "four"), ("b", 2.0, "two"), ("c", 0.0, "none")], title="t"))
     assert [float(rect.get("width")) for rect in root.iter("rect")] == [100.0, 50.0, 0.5]
+
+
+@given(st.floats(1e-4, 1.0))
+def test_no_two_gridlines_have_the_same_label(weight):
+    epoch = Epoch(number=1, stage="over", turns=(Turn(provider="a", score=0.5, role="high quality", weight=weight),))
+    texts = ElementTree.fromstring(score_chart(epoch, {"a": "a"})).iter("text")
+    labels = [text.text for text in texts if text.get("class") == "tick end"]
+    assert len(labels) == len(set(labels)) >= 2
+
+
+def test_names_are_sorted_as_people_sort_them():
+    assert sorted(["p10", "P2", "p007", "b", "p"], key=in_order) == ["b", "p", "P2", "p007", "p10"]

@@ -12,6 +12,7 @@ from martfl.dashboard.story import Epoch
 from martfl.dashboard.words import role_of
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 640, 72, 20, 18, 42
+INSET = 14  # from the left edge to the first point, so that the two axes' labels stay apart
 MOST_NAMES = 24  # beyond this many points names would only hide them
 ROW = 22
 
@@ -56,7 +57,7 @@ def line_chart(
     points = [point for line in series.values() for point in line]
     if not points:
         return h("p", "Nothing to draw yet.", class_="empty")
-    across = Axis(min(p[0] for p in points), max(p[0] for p in points), LEFT, WIDTH - RIGHT)
+    across = Axis(min(p[0] for p in points), max(p[0] for p in points), LEFT + INSET, WIDTH - RIGHT)
     up = Axis(*_padded([p[1] for p in points], unit), height - BOTTOM, TOP)
     grid = [_gridline(up, value, unit) for value in up.ticks(4)]
     wanted = sorted({round(tick) for tick in across.ticks(8)})
@@ -132,7 +133,7 @@ def _padded(values: Sequence[float], unit: str) -> tuple[float, float]:
 
 
 def _gridline(up: Axis, value: float, unit: str) -> Html:
-    y, words = up.at(value), f"{100 * value:.0f}%" if unit == "%" else f"{value:.3g}"
+    y, words = up.at(value), f"{100 * value:.3g}%" if unit == "%" else f"{value:.3g}"
     line = h("line", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y, class_="grid")
     return join([line, _text(LEFT - 6, y + 4, words, class_="tick end")])
 

@@ -1,5 +1,7 @@
 """Providers: who was paid what over all epochs, and for each of them what happened to its updates and why."""
 
+import re
+
 from martfl.dashboard.charts import SHAPES, bars, role_class
 from martfl.dashboard.markup import Html, h, section
 from martfl.dashboard.story import Story, Turn
@@ -71,10 +73,14 @@ def _used(story: Story) -> list[tuple[str, str]]:
 def views(story: Story, *, latest: int | None = None) -> Html:
     """What happened to my update, and why this weight: a part for each provider; `latest` limits the epochs told."""
     note = h("p", "Find your name: what happened to your updates, why you got this weight, and what you were paid.")
-    parts = [
-        view(story, address, latest=latest) for address in sorted(story.parties, key=lambda a: label(story, a).lower())
-    ]
-    return section("views", "For each provider", note, *parts)
+    order = sorted(story.parties, key=lambda address: in_order(label(story, address)))
+    return section("views", "For each provider", note, *(view(story, address, latest=latest) for address in order))
+
+
+def in_order(name: str) -> list[tuple[int, str]]:
+    """A key by which names sort as people sort them: 2 before 10."""
+    parts = re.findall(r"0*([0-9]+)|([^0-9]+)", name.lower())
+    return [(len(digits), digits or text) for digits, text in parts]
 
 
 def view(story: Story, address: str, *, opened: bool = False, latest: int | None = None) -> Html:

@@ -22,6 +22,11 @@ from martfl.dashboard.words import (
 )
 
 MOST_ALARMS = 60
+SHAPES = {
+    "single gathered": "one close group",
+    "single scattered": "one loose group, which is cut in two",
+    "several clusters": "several groups",
+}
 REASONS = ("provider", "decision", "score", "weight", "paid", "why")
 NUMBERS = ("score", "weight", "paid")
 
@@ -195,7 +200,7 @@ def _epoch(story: Story, epoch: Epoch, *, latest: bool) -> Html:
     judged = sum(bool(turn.role) for turn in epoch.turns)
     line = f"Epoch {epoch.number}: {bought} of {plural(judged, 'provider')} bought by weight" if judged else None
     title = h("summary", h("span", line or f"Epoch {epoch.number}: {verdict(epoch)}"))
-    shape = f"The scores form: {epoch.distribution}. " if epoch.distribution else ""
+    shape = f"The scores form {SHAPES.get(epoch.distribution, epoch.distribution)}. " if epoch.distribution else ""
     asked = f"{plural(epoch.baselines, 'encrypted baseline')} sent. " if epoch.baselines else ""
     model = join(["New model: ", h("code", short(epoch.model), title=epoch.model), ". "]) if epoch.model else None
     posted = [t for t in epoch.transactions if t.function in ("prepare", "publish_model", "verify_aggregation")]

@@ -14,11 +14,20 @@ from martfl.market.auditor import audit
 from martfl.market.errors import MarketError
 from martfl.market.provider import Provider
 from martfl.market.settling.sampled import SampledSettler
+from martfl.settlement import SettlementError
 from martfl.settlement.integer_file import peek
+from martfl.settlement.sampled import Shape, ceremony, keys
 from martfl.settlement.sampled.vdf import evaluate
 
 TERMS = {
-    "settlement": {"scheme": "sampled", "samples": 4, "providers": 3, "vdf_steps": 200, "update_limit": 8.0},
+    "settlement": {
+        "scheme": "sampled",
+        "samples": 4,
+        "providers": 3,
+        "vdf_steps": 200,
+        "update_limit": 8.0,
+        "setup": "alone",
+    },
     "selection": {"rule": "martfl"},
 }
 
@@ -55,7 +64,9 @@ def test_false_randomness_in_an_optimistic_market_is_challenged_by_a_provider(bu
     market.run(1)
     assert market.trading.read_epoch(1).phase is Phase.SETTLED  # nobody challenges what is right
     honest, acquirer = market.settler, market.acquirer
-    acquirer.settler = Guessing(honest.shape, honest.terms, honest.parameters, honest.squarings, optimistic=True)
+    acquirer.settler = Guessing(
+        honest.shape, honest.terms, honest.parameters, honest.squarings, optimistic=True, setup="alone"
+    )
     acquirer._close = lambda *_: None
     acquirer.run_epoch(2)
     assert market.trading.read_epoch(2).phase is Phase.PROVED  # the proof holds: of samples that were not drawn
@@ -111,7 +122,7 @@ def test_proofs_checked_by_other_code_are_not_trusted(build):
 def test_a_proof_about_another_update_is_refuted_by_its_provider(build):
     market = build(providers=3, terms=TERMS)
     honest, acquirer = market.settler, market.acquirer
-    acquirer.settler = Lying(honest.shape, honest.terms, honest.parameters, honest.squarings)
+    acquirer.settler = Lying(honest.shape, honest.terms, honest.parameters, honest.squarings, setup="alone")
     acquirer._close = lambda *_: None  # the acquirer goes away with its proof accepted
     acquirer.run_epoch(1)
     assert market.trading.read_epoch(1).phase is Phase.PROVED
@@ -120,3 +131,39 @@ def test_a_proof_about_another_update_is_refuted_by_its_provider(build):
     assert market.trading.read_epoch(1).phase is Phase.FAILED
     fair = market.terms.money.reward * market.trading.read_provider(1, cheated.account.address).weight >> 16
     assert claimed[1] > fair
+
+
+SMALL = {**TERMS, "settlement": {**TERMS["settlement"], "samples": 1, "providers": 2, "setup": "ceremony"}}
+
+
+@pytest.fixture
+def hold_ceremony(tmp_path, monkeypatch):
+    """Hold one for the market of `SMALL` and install its key, in a cache of its own."""
+    monkeypatch.setenv("MARTFL_CACHE", str(tmp_path / "cache"))
+    shape = Shape(providers=2, samples=1)
+    circuit = ceremony.compile_circuit(shape)
+    powers = ceremony.prepare(ceremony.contribute(ceremony.start(circuit), by="first provider"), circuit)
+
+    def hold():
+        keys.install(ceremony.check(ceremony.contribute(powers, by="second provider"), circuit), shape=shape)
+
+    return hold
+
+
+def test_a_market_does_not_start_without_a_ceremony(build, monkeypatch, tmp_path):
+    monkeypatch.setenv("MARTFL_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(SettlementError, match="no key of a ceremony is installed for 2 providers and 1 samples"):
+        build(providers=2, terms=SMALL)
+
+
+def test_the_key_of_a_ceremony_settles_and_another_one_is_not_trusted(build, hold_ceremony):
+    hold_ceremony()
+    market = build(providers=2, terms=SMALL)
+    market.acquirer.run(1)
+    assert market.trading.read_epoch(1).phase is Phase.SETTLED
+    first = market.acquirer.model_file(0)
+    market.settler.check(market.trading, first, epoch=0)
+    hold_ceremony()  # whoever was told of another ceremony than the contract's
+    other = SampledSettler.load(market.terms, parameters=market.settler.parameters)
+    with pytest.raises(MarketError, match="not that of the ceremony"):
+        other.check(market.trading, first, epoch=0)

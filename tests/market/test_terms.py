@@ -13,7 +13,7 @@ from martfl.market.terms import Terms, load_terms, read_terms, to_toml
 
 LEAST = {"name": "digits", "task": {"entry": "module:function"}}
 TERMS = read_terms(LEAST)
-OTHER = {"scheme": "sampled", "rule": "evidence", "scorer": "plain", "entry": "other:function"}
+OTHER = {"scheme": "sampled", "setup": "alone", "rule": "evidence", "scorer": "plain", "entry": "other:function"}
 
 
 def every_field():

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from martfl import __version__
-from martfl.cli import bench, lab, roles, wallet
+from martfl.cli import bench, ceremony, lab, roles, wallet
 from martfl.cli.audit import audit
 from martfl.cli.dashboard import dashboard, report
 from martfl.cli.demo import demo
@@ -25,6 +25,7 @@ app.add_typer(roles.acquirer, name="acquirer")
 app.add_typer(roles.provider, name="provider")
 app.add_typer(lab.app, name="lab")
 app.add_typer(wallet.app, name="wallet")
+app.add_typer(ceremony.app, name="ceremony")
 app.add_typer(bench.app, name="bench")
 
 

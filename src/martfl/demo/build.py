@@ -158,6 +158,7 @@ def _terms(options: DemoOptions, task: LabTask) -> Terms:
             "task": {"entry": "martfl.lab.task:digits", "options": {name: getattr(task, name) for name in names}},
             "settlement": {
                 "scheme": options.settlement,
+                "setup": "alone",  # all parties of a demo are one person
                 "scale": 2.0**-14,
                 "update_limit": 2.0,
                 "providers": max(4, options.providers),

@@ -15,6 +15,7 @@ from martfl.market.errors import TermsError
 from martfl.selection import STRATEGIES
 
 SCHEMES = ("exact", "sampled")
+SETUPS = ("ceremony", "alone")
 SCORERS = ("ckks", "plain")
 
 
@@ -64,6 +65,7 @@ class SettlementTerms:
     providers: int = 16
     vdf_steps: int = 10_000
     optimistic: bool = False  # sampled: the chain checks the delay function only when a provider challenges it
+    setup: str = "ceremony"  # sampled: who made the Groth16 key: many in a ceremony, or the acquirer alone
     update_limit: float = 1.0  # sampled: the largest |update| that its 12 bits stand for
     model_limit: float = 8.0  # sampled: the largest |parameter| of the model
 
@@ -166,6 +168,7 @@ def _rules(terms: Terms) -> list[tuple[bool, str]]:
         ),
         (shortest >= 1, f"every deadline must be at least 1 second, got {shortest}"),
         (settlement.scheme in SCHEMES, f"settlement.scheme must be one of {SCHEMES}, got {settlement.scheme!r}"),
+        (settlement.setup in SETUPS, f"settlement.setup must be one of {SETUPS}, got {settlement.setup!r}"),
         (2 <= settlement.bits <= 32, f"settlement.bits must be 2 to 32, got {settlement.bits}"),
         (0 < settlement.scale < math.inf, f"settlement.scale must be positive and finite, got {settlement.scale}"),
         (

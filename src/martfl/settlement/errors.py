@@ -25,3 +25,7 @@ class FileError(SettlementError):
 
 class OpeningError(SettlementError):
     """A commitment does not open to what was handed over."""
+
+
+class CeremonyError(SettlementError):
+    """A key, or what was contributed to it, does not follow from the ceremony's record."""

@@ -23,7 +23,7 @@ from martfl.settlement.sampled import Affine, Aggregated, ProvingKey, Quantisati
 from martfl.settlement.sampled import update as commitments
 from martfl.settlement.sampled.epoch import aggregate_model, prove_samples, sampled_values, state_samples
 from martfl.settlement.sampled.groth16 import specialise
-from martfl.settlement.sampled.keys import cached_keys, key_hash
+from martfl.settlement.sampled.keys import cached_keys, ceremony_keys, key_hash
 from martfl.settlement.sampled.merkle import Tree, build_tree
 from martfl.settlement.sampled.poseidon import constants_hash
 from martfl.settlement.sampled.vdf import VdfProof, evaluate
@@ -59,13 +59,14 @@ class AffineNumbers:
 
 @dataclass(frozen=True)
 class SampledSettler:
-    """The market's circuit shape and quantisation. Only the acquirer ever loads the proving key."""
+    """The market's circuit shape and quantisation. Only the acquirer needs the proving key's tables."""
 
     shape: Shape
     terms: Quantisation
     parameters: int
     squarings: int
     optimistic: bool = False
+    setup: str = "ceremony"
 
     @classmethod
     def load(cls, terms: Terms, *, parameters: int) -> "SampledSettler":
@@ -76,7 +77,7 @@ class SampledSettler:
         shape = Shape(providers=stated.providers, samples=stated.samples)
         limits = {"update_limit": stated.update_limit, "model_limit": stated.model_limit}
         numbers = Quantisation.symmetric(shape, epsilon=EPSILON, **limits)
-        return cls(shape, numbers, parameters, stated.vdf_steps, stated.optimistic)
+        return cls(shape, numbers, parameters, stated.vdf_steps, stated.optimistic, stated.setup)
 
     @property
     def numbers(self) -> AffineNumbers:
@@ -206,7 +207,8 @@ class SampledSettler:
     # --- anybody --------------------------------------------------------------------------------------------------
 
     def check(self, trading: Trading, file: bytes, *, epoch: int) -> None:
-        """File hash and Merkle root, both against the chain."""
+        """File hash, Merkle root and the proofs' key, against the chain and the ceremony."""
+        self._check_key(trading)
         posted, vector = _client(trading).root(epoch), self._read(file)
         if content_hash(vector) != posted.content:
             raise MarketError(f"the model file's hash is not the one that epoch {epoch} posted")
@@ -221,13 +223,18 @@ class SampledSettler:
 
     @cached_property
     def proving_key(self) -> ProvingKey:
-        """The circuit's key, from the cache. Whoever made it must be trusted to have forgotten its secrets."""
-        return cached_keys(self.shape)
+        """The circuit's key: of the ceremony that is installed here, or made alone where the terms say so."""
+        return ceremony_keys(self.shape) if self.setup == "ceremony" else cached_keys(self.shape)
 
     @cached_property
     def market_key(self) -> VerifyingKey:
         """The verifying key with the market's constants folded in: what the contract holds the hash of."""
         return specialise(self.proving_key.verifying, self.terms.constants())
+
+    def _check_key(self, trading: Trading) -> None:
+        """Raise where proofs could be forged by whoever made the contract's key; terms may waive that."""
+        if self.setup == "ceremony" and _client(trading).sampling()["verifying_key"] != key_hash(self.market_key):
+            raise MarketError("the contract's verifying key is not that of the ceremony which is installed here")
 
     def _aggregated(self, file: bytes, shares: Shares) -> Aggregated:
         slots = _in_slots(shares)

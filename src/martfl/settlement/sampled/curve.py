@@ -70,6 +70,12 @@ def multiexp(points: Sequence[Point], scalars: Sequence[int], *, group: Group) -
     return many(list(points), list(scalars)) if points else zero(group)
 
 
+def products(points: Sequence[Point], scalars: Sequence[int], *, group: Group) -> list[Point]:
+    """scalar · point for every pair, on every core."""
+    many = ec_bn254.batch_multi_scalar_g1 if group == 1 else ec_bn254.batch_multi_scalar_g2
+    return list(many(list(points), list(scalars))) if points else []
+
+
 def pairings_cancel(left: Sequence[Point], right: Sequence[Point]) -> bool:
     """Whether Π e(left, right) = 1."""
     one = ec_bn254.pairing(zero(1), generator(2))
@@ -134,10 +140,13 @@ class PointTable:
             self._points[index] = known
         return known
 
+    def points(self) -> list[Point]:
+        """All of them."""
+        return [self.point(i) for i in range(len(self))]
+
     def warm(self) -> None:
         """Make every point now."""
-        for i in range(len(self)):
-            self.point(i)
+        self.points()
 
     def combine(self, scalars: Iterable[int]) -> Point:
         """Σ scalar · point; zeros are skipped, ones are added, the rest goes into one multi-exponentiation."""

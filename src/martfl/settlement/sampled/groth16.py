@@ -93,7 +93,7 @@ def setup(r1cs: R1CS) -> ProvingKey:
         delta_1=g1 * delta,
         lagrange_1=PointTable(group=1, points=curve.multiples(g1, lagrange, group=1)),
         lagrange_2=PointTable(group=2, points=curve.multiples(g2, lagrange, group=2)),
-        quotient=PointTable(group=1, points=curve.multiples(g1, _powers(tau, vanishing, size - 1), group=1)),
+        quotient=PointTable(group=1, points=curve.multiples(g1, powers_of(tau, vanishing, size - 1), group=1)),
         private=PointTable(group=1, points=curve.multiples(g1, private, group=1)),
         verifying=verifying,
     )
@@ -146,7 +146,7 @@ def _quotient(solved: Solver) -> list[int]:
     a, b, c = (_to_coset(side, size) for side in (solved.left, solved.right, solved.result))
     inverse = pow(pow(_SHIFT, size, FIELD) - 1, -1, FIELD)
     quotient = [(x * y - z) * inverse % FIELD for x, y, z in zip(a, b, c, strict=True)]
-    unshift = _powers(pow(_SHIFT, -1, FIELD), 1, size)
+    unshift = powers_of(pow(_SHIFT, -1, FIELD), 1, size)
     coefficients = polynomials.ifft(quotient, size)
     return [x * u % FIELD for x, u in zip(coefficients, unshift, strict=True)][: size - 1]
 
@@ -154,7 +154,7 @@ def _quotient(solved: Solver) -> list[int]:
 def _to_coset(values: Sequence[int], size: int) -> list[int]:
     # The binding's own coset transform shifts by ω, which stays in the domain.
     padded = [*values, *([0] * (size - len(values)))]
-    shifted = [x * g % FIELD for x, g in zip(polynomials.ifft(padded, size), _powers(_SHIFT, 1, size), strict=True)]
+    shifted = [x * g % FIELD for x, g in zip(polynomials.ifft(padded, size), powers_of(_SHIFT, 1, size), strict=True)]
     evaluations: list[int] = polynomials.fft(shifted, size)
     return evaluations
 
@@ -178,7 +178,8 @@ def _over(values: Sequence[int], divisor: int) -> list[int]:
     return [x * inverse % FIELD for x in values]
 
 
-def _powers(base: int, first: int, count: int) -> list[int]:
+def powers_of(base: int, first: int, count: int) -> list[int]:
+    """first · base^i for i < count."""
     powers, x = [], first
     for _ in range(count):
         powers.append(x)

@@ -1,8 +1,10 @@
-"""Keys on disk: made once for a circuit's shape, pinned by hash, remade when the file is damaged.
+"""Keys on disk, for each shape of the circuit: those of a ceremony, and those that one party made alone.
 
     magic ‖ version ‖ circuit version ‖ shape tag ‖ table sizes ‖ tables ‖ sha256 of all that
 
 The folder is `MARTFL_CACHE`, else the user's cache folder. Secrets of the set-up are not in the file: it holds points.
+A key that was made alone is for trials: whoever made it could have kept the secrets. It is remade when its file is
+damaged. A ceremony's key is stored by `install`, after its check, and never made here.
 """
 
 import hashlib
@@ -12,7 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from martfl.settlement.errors import FileError
+from martfl.settlement.errors import FileError, SettlementError
 from martfl.settlement.sampled import curve
 from martfl.settlement.sampled.circuit import compile_circuit
 from martfl.settlement.sampled.curve import Group, PointTable
@@ -23,7 +25,7 @@ from martfl.settlement.sampled.statement import Shape
 CIRCUIT_VERSION = 1  # raise it whenever `circuit` changes: old keys are then remade
 _MAGIC = b"martfl-groth16-bn254"
 _HEADER = struct.Struct(">20sHH64s7Q")
-_GROUPS: tuple[Group, ...] = (1, 1, 2, 1, 1, 1, 2)  # fixed G1, IC, fixed G2, and the four tables as written below
+GROUPS: tuple[Group, ...] = (1, 1, 2, 1, 1, 1, 2)  # fixed G1, IC, fixed G2, and the four tables as written below
 
 
 def cache_folder() -> Path:
@@ -35,9 +37,28 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "martfl"
 
 
+def ceremony_keys(shape: Shape, *, folder: Path | None = None) -> ProvingKey:
+    """The installed key of a ceremony for `shape`."""
+    path = _path(shape, folder, "-ceremony")
+    if not path.exists():
+        raise SettlementError(
+            f"no key of a ceremony is installed for {shape.providers} providers and {shape.samples} samples; "
+            "hold one among the parties (`martfl ceremony start`) and `martfl ceremony install` its file"
+        )
+    return load(path, shape=shape)
+
+
+def install(key: ProvingKey, *, shape: Shape, folder: Path | None = None) -> Path:
+    """Store the key of a ceremony that was checked; gives the file."""
+    path = _path(shape, folder, "-ceremony")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save(key, path, shape=shape)
+    return path
+
+
 def cached_keys(shape: Shape, *, folder: Path | None = None) -> ProvingKey:
-    """The keys of `shape`, from the cache or made and cached now."""
-    path = (folder or cache_folder()) / f"groth16-{shape.tag}-v{CIRCUIT_VERSION}.key"
+    """Keys made alone, on this machine, from the cache or made and cached now: for trials."""
+    path = _path(shape, folder, "")
     if path.exists():
         try:
             return load(path, shape=shape)
@@ -49,9 +70,13 @@ def cached_keys(shape: Shape, *, folder: Path | None = None) -> ProvingKey:
     return key
 
 
+def _path(shape: Shape, folder: Path | None, kind: str) -> Path:
+    return (folder or cache_folder()) / f"groth16-{shape.tag}-v{CIRCUIT_VERSION}{kind}.key"
+
+
 def save(key: ProvingKey, path: Path, *, shape: Shape) -> None:
     """Write beside `path`, then move: a reader never sees half a file."""
-    parts = [table.to_bytes() for table in _tables(key)]
+    parts = [table.to_bytes() for table in tables(key)]
     body = _HEADER.pack(_MAGIC, 1, CIRCUIT_VERSION, shape.tag.encode(), *map(len, parts)) + b"".join(parts)
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
         file.write(body + hashlib.sha256(body).digest())
@@ -67,7 +92,7 @@ def load(path: Path, *, shape: Shape) -> ProvingKey:
     magic, version, circuit, tag, *sizes = _HEADER.unpack_from(body)
     if (magic, version, circuit, tag.rstrip(b"\0")) != (_MAGIC, 1, CIRCUIT_VERSION, shape.tag.encode()):
         raise FileError(f"{path.name} holds keys of another kind than {shape.tag}, circuit version {CIRCUIT_VERSION}")
-    return _assemble(list(_cut(body, sizes)))
+    return assemble(list(_cut(body, sizes)))
 
 
 def key_hash(key: VerifyingKey) -> bytes:
@@ -91,7 +116,8 @@ def g2_words(point: curve.Point) -> list[int]:
     return [x1, x0, y1, y0]
 
 
-def _tables(key: ProvingKey) -> list[PointTable]:
+def tables(key: ProvingKey) -> list[PointTable]:
+    """The key as tables, in the order of the file."""
     vk = key.verifying
     return [
         PointTable(group=1, points=[vk.alpha_1, key.beta_1, key.delta_1]),
@@ -108,13 +134,14 @@ def _cut(body: bytes, sizes: list[int]) -> Iterator[PointTable]:
     if _HEADER.size + sum(sizes) != len(body):
         raise FileError(f"tables of {sum(sizes)} bytes do not fill {len(body) - _HEADER.size}")
     at = _HEADER.size
-    for group, size in zip(_GROUPS, sizes, strict=True):
+    for group, size in zip(GROUPS, sizes, strict=True):
         yield PointTable(group=group, data=body[at : at + size])
         at += size
 
 
-def _assemble(tables: list[PointTable]) -> ProvingKey:
-    fixed_1, ic, fixed_2, lagrange_1, quotient, private, lagrange_2 = tables
+def assemble(parts: list[PointTable]) -> ProvingKey:
+    """The inverse of `tables`."""
+    fixed_1, ic, fixed_2, lagrange_1, quotient, private, lagrange_2 = parts
     alpha, beta_1, delta_1 = (fixed_1.point(i) for i in range(3))
     beta_2, gamma_2, delta_2 = (fixed_2.point(i) for i in range(3))
     verifying = VerifyingKey(alpha, beta_2, gamma_2, delta_2, tuple(ic.point(i) for i in range(len(ic))))

@@ -42,7 +42,10 @@ def _table(checks: "list[Check]") -> Table:
         (check.epoch or "all", check.name, "ok" if check.ok else "FAILED", escape(check.detail)) for check in checks
     ]
     title = f"{len(checks)} checks, {sum(not check.ok for check in checks)} failed"
-    return table(title, ["epoch", "check", "", "what was found"], rows)
+    grid = table(title, ["epoch", "check", "", "what was found"], rows)
+    for column in grid.columns:  # words, not numbers
+        column.justify, column.overflow = "left", "fold"
+    return grid
 
 
 def _run(trading: "Trading", files: dict[Path, bytes], epoch: int | None, terms: Path | None) -> "list[Check]":

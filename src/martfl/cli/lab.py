@@ -153,7 +153,10 @@ def show_table(
     if markdown or csv:
         typer.echo(to_markdown(grid) if markdown else to_csv(grid), nl=False)
         return
-    pages = [table(page.title, page.header, page.lines()) for page in to_pages(grid)]
+    pages = [
+        table(page.title, page.header, ([cell.replace(" [", "\n[") for cell in line] for line in page.lines()))
+        for page in to_pages(grid)
+    ]
     emit(to_records(grid), as_json=json, render=lambda: [*pages, *grid.notes])
 
 

@@ -102,6 +102,25 @@ def test_a_commitment_that_was_ready_is_sent_by_the_provider_itself(build, kit):
     assert market.trading.read_epoch(1).phase is Phase.SETTLED
 
 
+SAMPLED = {"scheme": "sampled", "samples": 4, "providers": 3, "vdf_steps": 200, "update_limit": 8.0, "setup": "alone"}
+
+
+def test_everybody_killed_at_every_point_of_a_sampled_epoch(build, kit, tmp_path):
+    """Root, delay function, openings and proof are steps of their own."""
+    terms = {**kit.PLAIN, "settlement": SAMPLED}
+    expected = build(tmp_path / "undisturbed", providers=2, terms=terms)
+    expected.run(1)
+    fuse = kit.Fuse()
+    market = build(tmp_path / "killed", providers=2, terms=terms, fuse=fuse, link=kit.RevivingLink)
+    market.run(1)
+    assert market.outcome(1) == expected.outcome(1)
+    assert market.outcome(1)["phase"] == "SETTLED" and market.chain.balance(market.trading.address) == 0
+    log.info("killed %d times", fuse.kills)
+    sent = [name for name in fuse.points if name.startswith("acquirer: send")]
+    assert [name.rpartition("/")[2] for name in sent][-5:] == ["publish", "randomness", "inputs", "proof", "claim"]
+    assert fuse.kills == len(fuse.points)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("party", ["acquirer", "provider"])
 def test_one_kill_at_each_point_in_turn(kit, tmp_path, undisturbed, party):

@@ -13,7 +13,14 @@ from martfl.market.terms import Terms, load_terms, read_terms, to_toml
 
 LEAST = {"name": "digits", "task": {"entry": "module:function"}}
 TERMS = read_terms(LEAST)
-OTHER = {"scheme": "sampled", "setup": "alone", "rule": "evidence", "scorer": "plain", "entry": "other:function"}
+OTHER = {
+    "token": "0x" + "11" * 20,
+    "scheme": "sampled",
+    "setup": "alone",
+    "rule": "evidence",
+    "scorer": "plain",
+    "entry": "other:function",
+}
 
 
 def every_field():
@@ -83,7 +90,15 @@ def test_any_text_and_number_survive_their_file(tmp_path_factory, name, scale, v
         ({"money": {"advance_fee": -1}}, "advance_fee"),
         ({"money": {"reward": 10, "minimum_deposit": 10**15}}, "minimum_deposit"),
         ({"money": 5}, "money must be a table"),
+        ({"money": {"reward": 2**96}}, "below 2\\^96"),
+        ({"money": {"advance_fee": 2**96}}, "advance_fee"),
+        ({"money": {"token": "coin"}}, "token must be an address"),
         ({"deadlines": {"commit": 0}}, "deadline"),
+        ({"deadlines": {"settle": 2**32 + 1}}, "deadline"),
+        ({"settlement": {"samples": 127}}, "samples"),
+        ({"settlement": {"providers": 129}}, "providers"),
+        ({"settlement": {"vdf_steps": 2**63}}, "vdf_steps"),
+        ({"chain": {"since": -1}}, "since"),
         ({"settlement": {"scheme": "magic"}}, "scheme"),
         ({"settlement": {"bits": 64}}, "bits"),
         ({"settlement": {"scale": 0}}, "scale"),

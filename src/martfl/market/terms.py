@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from eth_utils.address import is_address
+
 from martfl.market.errors import TermsError
 from martfl.selection import STRATEGIES
 
@@ -113,7 +115,7 @@ class Terms:
     chain: ChainTerms = ChainTerms()
 
     def __post_init__(self) -> None:
-        for holds, rule in _rules(self):
+        for holds, rule in (*_rules(self), *_limits(self)):
             if not holds:
                 raise TermsError(f"terms of market {self.name!r}: {rule}")
 
@@ -185,6 +187,22 @@ def _rules(terms: Terms) -> list[tuple[bool, str]]:
         (selection.baselines >= 1, f"selection.baselines must be at least 1, got {selection.baselines}"),
         (selection.scorer in SCORERS, f"selection.scorer must be one of {SCORERS}, got {selection.scorer!r}"),
         (terms.reputation.exclude_after >= 0, "reputation.exclude_after must not be negative"),
+    ]
+
+
+def _limits(terms: Terms) -> list[tuple[bool, str]]:
+    """What the contract can hold: better refused here than when it has been paid for."""
+    money, deadlines, settlement = terms.money, terms.deadlines, terms.settlement
+    longest = max(deadlines.commit, deadlines.prepare, deadlines.publish, deadlines.settle)
+    return [
+        (money.deposit < 1 << 96, f"reward and penalty together must be below 2^96, got {money.deposit}"),
+        (money.advance_fee < 1 << 96, f"money.advance_fee must be below 2^96, got {money.advance_fee}"),
+        (is_address(money.token), f"money.token must be an address (zero: the chain's coin), got {money.token!r}"),
+        (longest <= 1 << 32, f"every deadline must be at most 2^32 seconds, got {longest}"),
+        (settlement.samples <= 126, f"settlement.samples must be at most 126, got {settlement.samples}"),
+        (settlement.providers <= 128, f"settlement.providers must be at most 128, got {settlement.providers}"),
+        (settlement.vdf_steps < 1 << 63, f"settlement.vdf_steps must be below 2^63, got {settlement.vdf_steps}"),
+        (terms.chain.since >= 0, f"chain.since must not be negative, got {terms.chain.since}"),
     ]
 
 

@@ -18,6 +18,7 @@ SMALLER = {  # the whole command line → what is put behind it; the first that 
     r"martfl bench selection": "--providers 30",
     r"martfl bench scoring .*": "--parameters 8192 --repeats 1",
     r"martfl bench settlement .*": "--parameters 240 --providers 3 --samples 4",
+    r"martfl ceremony start .*": "--providers 1 --samples 1",
     r"martfl bench gas .*": "--providers 3 --samples 4",
     r"martfl bench market .*": "--providers 2",
     r"martfl bench lab .*": "--device cpu --datasets digits --rounds 1 --repeats 1",

@@ -20,6 +20,8 @@ lint: venv
 venv: .venv/.ready
 
 .venv/.ready: pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "$(PYTHON) is older than Python 3.11 or missing; name another: make PYTHON=/path/to/python3"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip --constraint constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[federation,dashboard,tracking,dev]"

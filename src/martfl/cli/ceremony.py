@@ -45,7 +45,7 @@ def contribute(
     state, shape = load(file)
     state = ceremony.contribute(state, by=by)
     save(state, file, shape=shape)
-    _say(state, json, f"{file}: contributed by {by}; your receipt is the last line's")
+    _say(state, json, f"{file}: contributed; your receipt is the last line's")
 
 
 @app.command()
@@ -84,10 +84,12 @@ def _checked(file: Path, json: bool, *, installed: bool) -> None:
 
 
 def _say(state: Any, json: bool, message: str, **more: str) -> None:
+    from rich.markup import escape
+
     from martfl.settlement.sampled.ceremony import receipts
 
     listed = [{"phase": c.phase, "by": c.by, "receipt": receipt.hex()} for c, receipt in receipts(state.transcript)]
-    lines = [f"phase {c['phase']}  {c['receipt']}  {c['by']}" for c in listed]
+    lines = [f"phase {c['phase']}  {c['receipt']}  {escape(str(c['by']))}" for c in listed]
     emit(
         {"contributions": listed, **more},
         as_json=json,

@@ -171,7 +171,7 @@ def test_a_ceremony_for_another_circuit_or_half_a_one_is_refused(powers, finishe
         ceremony.check(ceremony.prepare(powers, R1CS), R1CS)
     with pytest.raises(CeremonyError, match="in phase 2 already"):
         ceremony.prepare(finished, R1CS)
-    with pytest.raises(CeremonyError, match="1 to 100 characters"):
+    with pytest.raises(CeremonyError, match="1 to 100 printable characters"):
         ceremony.contribute(powers, by=" ")
 
 

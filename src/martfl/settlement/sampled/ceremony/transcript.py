@@ -40,6 +40,10 @@ class Contribution:
     by: str
     steps: Mapping[str, Step]
 
+    def __post_init__(self) -> None:
+        if not self.by.strip() or not self.by.isprintable() or len(self.by) > 100:
+            raise CeremonyError(f"a contributor's name has 1 to 100 printable characters, got {self.by!r}")
+
 
 @dataclass(frozen=True)
 class Transcript:
@@ -59,8 +63,6 @@ class Transcript:
 
     def extended(self, phase: int, by: str, factors: Mapping[str, int]) -> "Transcript":
         """With the proof that `by` knows these factors."""
-        if not by.strip() or len(by) > 100:
-            raise CeremonyError(f"a contributor's name has 1 to 100 characters, got {by!r}")
         steps = {name: self._prove(by, name, factors[name]) for name in PHASES[phase]}
         return Transcript(self.circuit, (*self.contributions, Contribution(phase, by, steps)))
 

@@ -167,7 +167,8 @@ def fields_of(kind, prefix=""):
 def _written(value):
     if value is dataclasses.MISSING:
         return REQUIRED
-    return f'"{value}"' if isinstance(value, str) else repr(value)
+    written = f'"{value}"' if isinstance(value, str) else repr(value)
+    return written.lower() if isinstance(value, bool) else written  # as TOML writes it
 
 
 def test_the_reference_has_every_term_with_its_default(pages):

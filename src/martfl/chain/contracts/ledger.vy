@@ -87,35 +87,34 @@ def reward(deposit: uint256, ratio: uint256) -> uint256:
 @internal
 @pure
 def shares(e: Epoch, fee: uint256, ratio: uint256) -> Shares:
-    # unit = by_weight // weight, each = in_parts // providers; what is left over is the acquirer's, so that
+    # Of a final epoch. A pot by weight (settled, failed) or in equal parts; what is left over is the acquirer's, so that
     # unit * weight + each * providers + acquirer = deposit + forfeited * fee, to the last unit.
     # Where all who committed were dropped, nobody is left to take their part, and the acquirer must not: the drops are
     # void. All weights of `prepare` count again, and whoever was bought in advance keeps its own fee.
-    void: bool = e.providers == 0
-    providers: uint256 = e.forfeited if void else e.providers
-    weight: uint256 = WHOLE if void else e.weight
-    lost: uint256 = 0 if void else e.forfeited * fee
-    price: uint256 = self.reward(e.deposit, ratio)
-    by_weight: uint256 = 0
-    in_parts: uint256 = 0
-    if e.phase == SETTLED:
-        by_weight = price + lost
-    elif e.phase == FAILED:
-        by_weight = e.deposit + lost
-    elif e.phase == EMPTY:
-        in_parts = lost
-    elif e.phase == DROPPED and void:
-        by_weight = price
-    elif e.phase == DROPPED:
-        in_parts = price + lost
-    elif e.phase == ABANDONED:
-        in_parts = e.deposit - price + lost
+    phase: uint256 = e.phase
+    providers: uint256 = e.providers
+    weight: uint256 = e.weight
+    lost: uint256 = e.forfeited * fee
+    if providers == 0:
+        providers = e.forfeited
+        weight = WHOLE
+        lost = 0
+        if phase == DROPPED:
+            phase = SETTLED
+    pot: uint256 = self.reward(e.deposit, ratio)
+    if phase == FAILED:
+        pot = e.deposit
+    elif phase == ABANDONED:
+        pot = e.deposit - pot
+    elif phase == EMPTY:
+        pot = 0
+    pot += lost
     unit: uint256 = 0
     each: uint256 = 0
-    if by_weight != 0:
-        unit = by_weight // weight
-    if in_parts != 0 and providers != 0:
-        each = in_parts // providers
+    if phase <= FAILED:
+        unit = pot // weight
+    elif providers != 0:
+        each = pot // providers
     return Shares(unit=unit, each=each, acquirer=e.deposit + lost - unit * weight - each * providers)
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from martfl.chain.state import Phase
+from martfl.selection import STRATEGIES
 
 
 def test_two_epochs_train_the_model_and_pay_by_weight(build):
@@ -18,8 +19,8 @@ def test_two_epochs_train_the_model_and_pay_by_weight(build):
     assert market.claimed() > 0
 
 
-def test_the_next_epoch_is_judged_by_a_provider(build):
-    market = build()
+def test_by_the_papers_rule_the_next_epoch_is_judged_by_a_provider(build):
+    market = build(terms={"selection": {"rule": "martfl"}})
     market.acquirer.run(2)
     second = market.acquirer.journal.recall(2, "select").value
     assert second["baseline"] in [p.account.address for p in market.providers]
@@ -28,7 +29,7 @@ def test_the_next_epoch_is_judged_by_a_provider(build):
     assert market.trading.read_provider(2, second["baseline"]).advance
 
 
-@pytest.mark.parametrize("rule", ["martfl"])
+@pytest.mark.parametrize("rule", STRATEGIES)
 def test_weights_on_chain_are_those_of_the_selection(build, rule):
     market = build(terms={"selection": {"rule": rule}})
     market.acquirer.run(1)

@@ -17,7 +17,7 @@ OTHER = {
     "token": "0x" + "11" * 20,
     "scheme": "sampled",
     "setup": "alone",
-    "rule": "evidence",
+    "rule": "martfl",
     "scorer": "plain",
     "entry": "other:function",
 }
@@ -105,7 +105,8 @@ def test_any_text_and_number_survive_their_file(tmp_path_factory, name, scale, v
         ({"settlement": {"scale": float("nan")}}, "scale"),
         ({"settlement": {"scale": float("inf")}}, "scale"),
         ({"selection": {"rule": "fair"}}, "rule"),
-        ({"selection": {"baselines": 0}}, "baselines"),
+        ({"selection": {"rule": "martfl", "baselines": 0}}, "baselines must be at least 1"),
+        ({"selection": {"rule": "evidence", "baselines": 4}}, "baselines must be at least 5 for rule 'evidence'"),
         ({"selection": {"scorer": "trust"}}, "scorer"),
         ({"reputation": {"exclude_after": -1}}, "exclude_after"),
         ({"task": {"entry": "no colon"}}, "module:function"),

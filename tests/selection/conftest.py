@@ -9,7 +9,7 @@ import pytest
 
 from martfl.selection import cosine_scores
 
-FEATURES, CLASSES, DEAD = 40, 4, 20  # the last DEAD features are zero in every row: what they learn changes nothing
+FEATURES, CLASSES, DEAD = 120, 4, 60  # the last DEAD features are zero in every row: what they learn changes nothing
 ROWS = 240
 
 
@@ -87,7 +87,7 @@ class World:
         """A buyer whose root data hold `classes` evenly."""
         updates = np.asarray(updates)
         labels = np.resize(np.array(classes), ROWS)
-        rows = self.prototypes[labels] + np.random.default_rng(5).normal(0, 2.0, (ROWS, FEATURES))
+        rows = self.prototypes[labels] + np.random.default_rng(5).normal(0, 3.5, (ROWS, FEATURES))
         rows[:, -DEAD:] = 0.0
         given = FakeBuyer(
             updates=updates,

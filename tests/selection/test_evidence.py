@@ -54,9 +54,9 @@ def test_where_the_root_is_even_the_low_category_goes(world) -> None:
     updates = np.vstack([world.around(world.truth, 6), world.around(world.only(HALF), 6)])
     selection = once(evidence(budget=1.0), world.buyer(updates))
     assert kept(selection) == set(range(6))
-    assert all("low category" in selection.reason(i) for i in range(6, 12))
+    assert all("agrees less" in selection.reason(i) for i in range(6, 12))
     wary = once(evidence(budget=1.0, evenness=1.1), world.buyer(updates))
-    assert not any("low category" in wary.reason(i) for i in range(12)), (
+    assert not any("agrees less" in wary.reason(i) for i in range(12)), (
         "root data that are never trusted drop nobody so"
     )
 
@@ -75,7 +75,7 @@ def test_who_repeats_the_last_step_is_dropped(world, epochs) -> None:
     updates = np.vstack([world.around(world.truth, 6, spread=1.0, seed=1), step, 0.5 * step])
     riders = world.buyer(updates, classes=HALF, model=first.model + step)
     _, selection = strategy.decide(state, riders, np.random.default_rng(1))
-    assert len(riders.scored) == 2, "scored against the baseline and against the last step"
+    assert len(riders.scored) == 3, "scored against two baselines and against the last step"
     assert kept(selection) == set(range(6))
     assert "last step" in selection.reason(6) and "last step" in selection.reason(7)
     loose = evidence(budget=1.0, follower=1.0)
@@ -119,14 +119,22 @@ def test_noise_is_known_by_what_two_updates_have_in_common(world) -> None:
     assert not any("random signs" in lax.reason(i) for i in range(16))
 
 
+def after_an_epoch(strategy, baseline, state=None):
+    """A state with this baseline and nobody in it."""
+    return {**(state or strategy.start()), "left": baseline, "right": None, "halves": {}}
+
+
 # --- what does harm --------------------------------------------------------------------------------------------------
 
 
 def harmful_world(world, *, classes=(0, 1, 2, 3)):
-    """Three groups by score: 0–3 look best and do harm, 4–9 are good, 10–13 point elsewhere."""
-    own = world.truth + 2.0 * world.dead
-    harmful = world.around(-2.0 * world.truth + 9.0 * world.dead, 4, spread=0.1)
-    good = world.around(world.truth + 0.8 * world.dead, 6, spread=0.1)
+    """0–3 do harm and agree with the own update as well as 4–9, which are good; 10–13 point elsewhere.
+
+    A baseline from earlier epochs tells the three apart.
+    """
+    bad, fine = -2.0 * world.truth + 9.0 * world.dead, world.truth + 0.8 * world.dead
+    own = bad / np.linalg.norm(bad) + fine / np.linalg.norm(fine)
+    harmful, good = world.around(bad, 4, spread=0.1), world.around(fine, 6, spread=0.1)
     other = world.around(signs(world.truth) - 0.1 * world.dead, 4, spread=0.1)
     return lambda **changes: world.buyer(np.vstack([harmful, good, other]), classes=classes, own_update=own, **changes)
 
@@ -134,7 +142,7 @@ def harmful_world(world, *, classes=(0, 1, 2, 3)):
 def test_a_group_that_makes_the_model_worse_is_dropped_and_remembered(world) -> None:
     build, strategy = harmful_world(world), evidence(budget=1.0, memory=3)
     buyer = build()
-    state, selection = strategy.decide(strategy.start(), buyer, np.random.default_rng(0))
+    state, selection = strategy.decide(after_an_epoch(strategy, world.truth), buyer, np.random.default_rng(0))
     assert kept(selection) == set(range(4, 10))
     looked = set(buyer.bought) & set(range(4))
     assert 0 < len(looked) <= 2 and all(selection.roles[i] is Role.CANDIDATE for i in looked), "a look is paid for"
@@ -144,7 +152,9 @@ def test_a_group_that_makes_the_model_worse_is_dropped_and_remembered(world) -> 
         state = strategy.learn(state, selection, buyer, buyer.deliver(selection))
         buyer = build()
         buyer.updates, buyer.providers = buyer.updates[::-1], names
-        state, selection = strategy.decide({**state, "baseline": None}, buyer, np.random.default_rng(epoch))
+        state, selection = strategy.decide(
+            after_an_epoch(strategy, world.truth, state), buyer, np.random.default_rng(epoch)
+        )
         assert not kept(selection) & {10, 11, 12, 13}, "known by name, wherever it stands in the list"
         on_record = "record" in selection.reason(13) or "did harm" in selection.reason(13)
         assert on_record == (epoch < 3), "forgotten after three epochs, and then looked at again"
@@ -153,21 +163,55 @@ def test_a_group_that_makes_the_model_worse_is_dropped_and_remembered(world) -> 
 def test_without_memory_a_harmful_group_is_looked_at_every_epoch(world) -> None:
     build, strategy = harmful_world(world), evidence(budget=1.0, memory=0)
     buyer = build()
-    state, selection = strategy.decide(strategy.start(), buyer, np.random.default_rng(0))
+    state, selection = strategy.decide(after_an_epoch(strategy, world.truth), buyer, np.random.default_rng(0))
     state = strategy.learn(state, selection, buyer, buyer.deliver(selection))
     again = build()
-    strategy.decide({**state, "baseline": None}, again, np.random.default_rng(1))
+    strategy.decide(after_an_epoch(strategy, world.truth, state), again, np.random.default_rng(1))
     assert set(again.bought) & set(range(4))
 
 
 def test_harm_that_is_within_the_error_is_no_harm(world) -> None:
-    strict, lax = (once(evidence(budget=1.0, deviations=d), harmful_world(world)()) for d in (3.0, 1000.0))
+    rules = [evidence(budget=1.0, deviations=deviations) for deviations in (3.0, 1000.0)]
+    starts = [after_an_epoch(rule, world.truth) for rule in rules]
+    strict, lax = (
+        rule.decide(start, harmful_world(world)(), np.random.default_rng(0))[1]
+        for rule, start in zip(rules, starts, strict=True)
+    )
     assert not kept(strict) & set(range(4)) and set(range(4)) <= kept(lax)
 
 
 def test_when_everybody_does_harm_somebody_still_is_bought(world) -> None:
     selection = once(evidence(), world.buyer(world.around(-3.0 * world.truth, 8)))
     assert selection.bought and selection.weights.sum() == pytest.approx(1.0)
+
+
+# --- kinds -----------------------------------------------------------------------------------------------------------
+
+
+def two_kinds(*, good, bad, seed=0):
+    """Updates that are mostly noise of their own; the bad ones also share a direction that clean training lacks."""
+    rng, size = np.random.default_rng(seed), 4000
+    directions = np.random.default_rng(99).normal(size=(2, size))  # the same in every epoch
+    truth, poison = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    noise = rng.normal(size=(good + bad, size)) / np.sqrt(size)
+    updates = 0.4 * truth + noise
+    updates[good:] += 0.5 * poison
+    return updates, truth + rng.normal(size=size) / np.sqrt(size)
+
+
+@pytest.mark.parametrize(("good", "bad"), [(12, 6), (8, 8), (5, 13)])
+def test_a_kind_that_agrees_less_with_clean_training_is_dropped_from_the_next_epoch_on(world, good, bad) -> None:
+    """Also where it is the majority."""
+    strategy, state, last = evidence(budget=1.0, deviations=2.0), None, None
+    for epoch in range(3):
+        updates, own = two_kinds(good=good, bad=bad, seed=epoch)
+        buyer = world.buyer(updates, own_update=own, model=np.zeros(updates.shape[1]))
+        blind = np.zeros((1, buyer.labels.size), dtype=np.int64)  # root data on which the poison does not show
+        buyer.predict = lambda models, among=None, blind=blind: blind.repeat(len(models), axis=0)
+        state, last = strategy.decide(state or strategy.start(), buyer, np.random.default_rng(epoch))
+        state = strategy.learn(state, last, buyer, buyer.deliver(last))
+    assert not last.weights[good:].any() and (last.weights[:good] > 0).all()
+    assert all("kind" in last.reason(i) or "agrees less" in last.reason(i) for i in range(good, good + bad))
 
 
 # --- what is bought --------------------------------------------------------------------------------------------------
@@ -210,12 +254,12 @@ def test_the_spared_take_turns(world) -> None:
 
 def test_an_epoch_of_silence_buys_nobody_and_forgets_nothing(world) -> None:
     strategy, buyer = evidence(), world.buyer(world.around(world.truth, 4), silent=frozenset(range(4)))
-    before = {**strategy.start(), "baseline": world.truth, "records": {"p9": 0}}
+    before = {**strategy.start(), "left": world.truth, "records": {"p9": 0}}
     state, selection = strategy.decide(before, buyer, np.random.default_rng(0))
     state = strategy.learn(state, selection, buyer, {})
     assert selection.bought == () and not selection.weights.any()
     assert set(selection.roles) == {Role.SILENT} and all(selection.reason(i) for i in range(4))
-    assert state["baseline"] is before["baseline"] and state["records"] == {"p9": 0}
+    assert state["left"] is before["left"] and state["records"] == {"p9": 0}
 
 
 def test_a_market_without_providers(world) -> None:
@@ -273,9 +317,10 @@ def test_the_next_baseline_counts_groups_not_heads(world) -> None:
     buyer = world.buyer(np.vstack([many, few]), classes=HALF)
     state, selection = strategy.decide(strategy.start(), buyer, np.random.default_rng(0))
     assert selection.clusters == 2
-    baseline = strategy.learn(state, selection, buyer, dict(enumerate(buyer.updates)))["baseline"]
-    pulls = [float(baseline @ row.mean(axis=0) / np.linalg.norm(row.mean(axis=0))) for row in (many, few)]
-    assert pulls[0] == pytest.approx(pulls[1], rel=0.02)
+    learnt = strategy.learn(state, selection, buyer, dict(enumerate(buyer.updates)))
+    for baseline in (learnt["left"], learnt["right"]):
+        pulls = [float(baseline @ row.mean(axis=0) / np.linalg.norm(row.mean(axis=0))) for row in (many, few)]
+        assert pulls[0] == pytest.approx(pulls[1], rel=0.02)
 
 
 @settings(max_examples=40, deadline=None)

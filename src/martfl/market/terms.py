@@ -14,7 +14,7 @@ from typing import Any
 from eth_utils.address import is_address
 
 from martfl.market.errors import TermsError
-from martfl.selection import STRATEGIES
+from martfl.selection import MOST_BASELINES, STRATEGIES
 
 SCHEMES = ("exact", "sampled")
 SETUPS = ("ceremony", "alone")
@@ -76,9 +76,9 @@ class SettlementTerms:
 class SelectionTerms:
     """How updates are judged: the rule, its parameters, and how many encrypted baselines a provider answers."""
 
-    rule: str = "martfl"
+    rule: str = "evidence"
     options: dict[str, Any] = field(default_factory=dict)
-    baselines: int = 3
+    baselines: int = 5
     scorer: str = "ckks"
 
 
@@ -157,7 +157,7 @@ def to_toml(terms: Terms) -> str:
 def _rules(terms: Terms) -> list[tuple[bool, str]]:
     money, deadlines, settlement, selection = terms.money, terms.deadlines, terms.settlement, terms.selection
     shortest = min(deadlines.commit, deadlines.prepare, deadlines.publish, deadlines.settle)
-    known = ", ".join(STRATEGIES)
+    known, least = ", ".join(STRATEGIES), MOST_BASELINES.get(selection.rule, 1)
     return [
         (bool(terms.name.strip()) and len(terms.name) <= 100, "name must have 1 to 100 characters"),
         (":" in terms.task.entry, f"task.entry must be 'module:function', got {terms.task.entry!r}"),
@@ -184,7 +184,10 @@ def _rules(terms: Terms) -> list[tuple[bool, str]]:
         ),
         (settlement.epochs >= 1, f"settlement.epochs must be at least 1, got {settlement.epochs}"),
         (selection.rule in STRATEGIES, f"selection.rule must be one of {known}, got {selection.rule!r}"),
-        (selection.baselines >= 1, f"selection.baselines must be at least 1, got {selection.baselines}"),
+        (
+            selection.baselines >= least,
+            f"selection.baselines must be at least {least} for rule {selection.rule!r}, got {selection.baselines}",
+        ),
         (selection.scorer in SCORERS, f"selection.scorer must be one of {SCORERS}, got {selection.scorer!r}"),
         (terms.reputation.exclude_after >= 0, "reputation.exclude_after must not be negative"),
     ]

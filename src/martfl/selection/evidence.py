@@ -5,7 +5,7 @@ a provider biased in the same way, and good sellers are dropped as outliers. Her
 that the buyer can hold up to it:
 
 - *adds nothing*: its updates repeat the step that the model made in the epoch before (free riders), are copies of one
-  another (all but one are dropped), or agree with one another no more than random signs would (noise);
+  another (all but one are dropped), or agree with nothing more than random signs would (noise);
 - *does harm*: the current model plus the mean of a few of its updates, bought for a look, is worse on the root data
   than the current model, and than the best group's, by several standard errors, judged only on the classes that the
   root data hold;
@@ -18,16 +18,19 @@ What is left is bought up to the budget, drawn anew each epoch, at equal weights
 The next baseline is the mean over groups of their mean direction, so that a large group does not outvote a small one.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from martfl.errors import InputError
+from martfl.selection.contrast import Contrast, find_contrast, higher, upper_group
+from martfl.selection.halves import combine, mean_direction, norm, split_halves
 from martfl.selection.kappa import cohen_kappa, kappa_deviation
 from martfl.selection.kmeans import Floats
+from martfl.selection.noise import noisy, tie
 from martfl.selection.result import Role, Selection
 from martfl.selection.strategy import Buyer, State, Vector, nobody, select_answered
 
@@ -36,14 +39,16 @@ from martfl.selection.strategy import Buyer, State, Vector, nobody, select_answe
 class Evidence:
     """The rule's parameters. `budget` is the largest share of providers to buy; the rest are about certainty."""
 
+    most_baselines: ClassVar[int] = 5  # two halves, the last step, the own update, the contrast of two kinds
+
     budget: float = 0.65
     looks: int = 2  # updates of a group to buy for a look
     deviations: float = 3.0  # how many standard errors make harm
-    agreement: float = 3.0  # how many standard errors above nothing make two updates agree
+    agreement: float = 3.0  # how many standard errors make two updates have something in common
     memory: int = 10  # epochs for which noise, and with even root data harm, is remembered
     follower: float = 0.95  # cosine with the last step of the model from which an update adds nothing
     same: float = 1e-4  # scores closer than this in every direction are those of copies
-    evenness: float = 0.95  # normalised entropy of the root classes from which the root data are trusted
+    evenness: float = 0.9  # normalised entropy of the root classes from which the root data are trusted
     threshold: float = 0.05
     max_clusters: int = 4
 
@@ -57,7 +62,10 @@ class Evidence:
 
     def start(self) -> State:
         """No baseline but the acquirer's own update, nothing on record."""
-        return {"epoch": 0, "baseline": None, "previous": None, "records": {}, "suspects": []}
+        return {
+            "epoch": 0, "left": None, "right": None, "halves": {}, "previous": None, "records": {}, "suspects": [],
+            "contrast": None, "found": 0,
+        }  # fmt: skip
 
     def decide(self, state: State, buyer: Buyer, rng: np.random.Generator) -> tuple[State, Selection]:
         """Gather the facts of one epoch, and buy what nothing speaks against."""
@@ -68,19 +76,45 @@ class Evidence:
         return {**state, "records": {**case.fresh_records(), **case.flagged}, "previous": buyer.model}, selection
 
     def learn(self, state: State, selection: Selection, buyer: Buyer, delivered: Mapping[int, Vector]) -> State:
-        """The next baseline, balanced over groups; with even root data also a record of who turned out bad."""
-        baseline = _balanced_mean(selection, delivered)
-        kept = state["baseline"] if baseline is None else baseline
-        bad = set(_worse_than_best(buyer, delivered, self.deviations) if root_is_even(buyer, self.evenness) else [])
-        shown = {buyer.providers[i] for i in delivered}
+        """The next baselines; where the root data may be trusted, also who turned out bad, and of what kind."""
+        noise = self._noise(buyer, delivered)
+        state = {**state, "records": {**state["records"], **dict.fromkeys(noise, state["epoch"])}}
+        sound = {i: vector for i, vector in delivered.items() if buyer.providers[i] not in noise}
+        if not root_is_even(buyer, self.evenness):
+            groups = _kept_groups(selection, sound)
+            return {**state, "epoch": state["epoch"] + 1, **_baselines(groups, buyer, sound)}
+        return self._learn_from_even_root(state, selection, buyer, sound)
+
+    def _noise(self, buyer: Buyer, delivered: Mapping[int, Vector]) -> list[str]:
+        """Who delivered something that agrees neither with the acquirer's own update nor with the others' sum."""
+        units = {i: vector / length for i, vector in delivered.items() if (length := norm(vector))}
+        total = sum(units.values())
+        ties = {i: tie(unit, [buyer.own_update, total - unit]) for i, unit in units.items()}
+        return [buyer.providers[i] for i in noisy(ties, agreement=self.agreement)]
+
+    def _learn_from_even_root(
+        self, state: State, selection: Selection, buyer: Buyer, delivered: Mapping[int, Vector]
+    ) -> State:
+        found = find_contrast(delivered, buyer.own_update, deviations=self.deviations)
+        worse = set(found.worse if found else ())
+        kept = [i for group in _kept_groups(selection, delivered) for i in group if i not in worse]
+        bad = set(_worse_than_best(buyer, delivered, self.deviations))
         again = bad & set(state["suspects"])  # once may be chance, twice in a row is a record
+        shown = {buyer.providers[i] for i in delivered}
         return {
+            **state,
             "epoch": state["epoch"] + 1,
-            "baseline": kept,
-            "previous": state["previous"],
+            **_baselines([kept] if kept else [], buyer, delivered),
             "records": {**state["records"], **dict.fromkeys(sorted(again), state["epoch"])},
             "suspects": sorted((set(state["suspects"]) - shown) | (bad - again)),
+            **self._contrast(state, found),
         }
+
+    def _contrast(self, state: State, found: Contrast | None) -> State:
+        """What is known of kinds stays until it is due to be seen again."""
+        if found is not None:
+            return {"contrast": found.direction, "found": state["epoch"]}
+        return {"contrast": None} if state["epoch"] - state["found"] >= self.memory else {}
 
 
 class _Case:
@@ -96,16 +130,19 @@ class _Case:
         self.factors = np.ones(n)
 
     def decide(self) -> Selection:
-        scores, follow = self._score()
+        answers, follow = self._score()
+        scores = combine(answers, self.state["halves"], self.buyer.providers)
         self._drop(np.flatnonzero(~np.isfinite(scores)), Role.SILENT, "gave no valid answer to the request for a score")
         self._drop_records()
         self._drop_followers(follow)
-        self._drop_copies(scores, follow)
+        if follow is not None:  # one direction alone cannot tell copies from neighbours
+            self._drop_copies(np.stack([*answers, follow]))
+        self._drop_worse_kind()
         if not self.left().size:
             return replace(nobody(scores.size), scores=scores, roles=tuple(self.roles), reasons=tuple(self.reasons))
         clustered = self._cluster(scores)
         if root_is_even(self.buyer, self.rule.evenness):
-            self._drop_low(clustered)
+            self._drop_less_agreeing(clustered, scores)
         self._look_at_groups(clustered)
         self._apply_budget()
         return self._selection(clustered)
@@ -121,13 +158,14 @@ class _Case:
         now = self.state["epoch"]
         return {name: at for name, at in self.state["records"].items() if now - at < self.rule.memory}
 
-    def _score(self) -> tuple[Floats, Floats | None]:
-        baseline = self.state["baseline"]
-        scores = self.buyer.score(self.buyer.own_update if baseline is None else baseline)
+    def _score(self) -> tuple[list[Floats], Floats | None]:
+        """Cosines with the baselines, and with the last step of the model where there was one."""
+        baselines = [self.state[half] for half in ("left", "right") if self.state[half] is not None]
+        answers = [self.buyer.score(baseline) for baseline in baselines or [self.buyer.own_update]]
         previous = self.state["previous"]
-        if previous is None or not _length(step := self.buyer.model - previous):
-            return scores, None
-        return scores, self.buyer.score(step)
+        if previous is None or not norm(step := self.buyer.model - previous):
+            return answers, None
+        return answers, self.buyer.score(step)
 
     def _drop_records(self) -> None:
         records = self.fresh_records()
@@ -142,16 +180,28 @@ class _Case:
                 return  # where everybody goes on as before, nobody stands out
             self._drop(riders, Role.DROPPED, "repeats the model's last step, so that it adds nothing")
 
-    def _drop_copies(self, scores: Floats, follow: Floats | None) -> None:
-        if follow is None:  # one direction alone cannot tell copies from neighbours
-            return
-        directions, originals = np.stack([scores, follow]), list[int]()
+    def _drop_copies(self, directions: Floats) -> None:
+        originals: list[int] = []
         for i in self.rng.permutation(self.left()):
             apart = np.abs(directions[:, originals] - directions[:, [i]]).max(axis=0)  # [originals]
             if (apart < self.rule.same).any():
                 self._drop([int(i)], Role.DROPPED, "is a copy of another provider's update, so that it adds nothing")
             else:
                 originals.append(int(i))
+
+    def _drop_worse_kind(self) -> None:
+        """Drop who goes where the worse kind of earlier deliveries went; buy a look at some when it is due again."""
+        if self.state["contrast"] is None or not root_is_even(self.buyer, self.rule.evenness):
+            return
+        along, left = self.buyer.score(self.state["contrast"]), self.left()
+        left = left[np.isfinite(along[left])]
+        upper = upper_group(along[left]) if left.size > 1 else None
+        if upper is None:
+            return
+        worse = left[~upper]
+        if self.state["epoch"] - self.state["found"] >= self.rule.memory:
+            self._look(worse)
+        self._drop(worse, Role.DROPPED, "is of a kind that agrees less with training on the root data")
 
     def _cluster(self, scores: Floats) -> Selection:
         """The paper's clustering of who is left."""
@@ -163,9 +213,9 @@ class _Case:
         """Buy a look at every group; drop those that are noise, then those that do harm."""
         groups = [members for members in self._groups(clustered) if members.size]
         looks = {i: bought for i, members in enumerate(groups) if (bought := self._look(members))}
-        noise = [i for i, bought in looks.items() if not self._agree(list(bought.values()))]
-        for i in noise if len(noise) < len(groups) else []:
-            why = "updates of its group, bought for a look, agree no more than random signs would"
+        noise = noisy(self._ties(looks), agreement=self.rule.agreement)
+        for i in noise:
+            why = "updates of its group, bought for a look, agree with nothing more than random signs would"
             self._drop(groups[i], Role.DROPPED, why)
             self._record(groups[i])
             del looks[i]
@@ -177,15 +227,15 @@ class _Case:
                 self._record(groups[i])
         self._weigh_by_length(groups, means)
 
-    def _agree(self, vectors: list[Vector]) -> bool:
-        """Whether two updates of a group have more in common than their random signs would give.
-
-        Under random signs  cos(a, b) = Σ ±|a_i b_i| / (‖a‖‖b‖)  has deviation  √(Σ a_i² b_i²) / (‖a‖‖b‖).
-        """
-        if len(vectors) < 2:
-            return True  # nothing to compare with is no evidence
-        product = vectors[0] * vectors[1]
-        return float(product.sum()) > self.rule.agreement * _length(product)
+    def _ties(self, looks: Mapping[int, Mapping[int, Vector]]) -> dict[int, float]:
+        """By group: the most that one of its looks has in common with the baselines, the own update or another look."""
+        state, own = self.state, self.buyer.own_update
+        known = [vector for vector in (own, state["left"], state["right"]) if vector is not None]
+        ties = {}
+        for group, bought in looks.items():
+            vectors = list(bought.values())
+            ties[group] = max(tie(look, [*known, *vectors[:i], *vectors[i + 1 :]]) for i, look in enumerate(vectors))
+        return ties
 
     def _harmful(self, means: Mapping[int, Vector]) -> list[int]:
         """Groups worse on the root data than the current model and than the best group.
@@ -197,18 +247,33 @@ class _Case:
         bar = min([before, *([max(after.values())[0]] if after else [])])
         return [i for i, (kappa, own) in after.items() if kappa < bar - self.rule.deviations * max(own, deviation)]
 
-    def _weigh_by_length(self, groups: list[NDArray[np.int64]], means: Mapping[int, Vector]) -> None:
+    def _weigh_bynorm(self, groups: list[NDArray[np.int64]], means: Mapping[int, Vector]) -> None:
         """A group whose looks are longer than the best group's counts less: length is not quality."""
-        reference = _length(means[max(means)]) if means else 0.0  # groups rise with their score
+        reference = norm(means[max(means)]) if means else 0.0  # groups rise with their score
         for i, mean in means.items():
-            if (length := _length(mean)) > reference > 0:
+            if (length := norm(mean)) > reference > 0:
                 self.factors[groups[i]] = reference / length
 
-    def _drop_low(self, clustered: Selection) -> None:
-        members = self.left()
-        low = [i for i in members if clustered.roles[i] in (Role.DROPPED, Role.CANDIDATE)]
-        if 0 < len(low) < members.size:
-            self._drop(low, Role.DROPPED, "is in the low category, and the root data are even enough to tell")
+    def _weigh_by_length(self, groups: list[NDArray[np.int64]], means: Mapping[int, Vector]) -> None:
+        """A group whose looks are longer than half of the groups' counts less: length is not quality."""
+        lengths = {i: norm(mean) for i, mean in means.items()}
+        reference = float(np.quantile(list(lengths.values()), 0.5, method="lower")) if lengths else 0.0
+        for i, length in lengths.items():
+            if length > reference > 0:
+                self.factors[groups[i]] = reference / length
+
+    def _drop_less_agreeing(self, clustered: Selection, scores: Floats) -> None:
+        """Drop groups that agree less with clean training than another one does, whichever the baselines prefer."""
+        groups = [members for members in self._groups(clustered) if members.size]
+        if len(groups) < 2:
+            return
+        own = scores if self.state["left"] is None else self.buyer.score(self.buyer.own_update)
+        parts = [own[members][np.isfinite(own[members])] for members in groups]
+        best = max((part for part in parts if part.size), key=np.mean, default=scores)
+        for members, part in zip(groups, parts, strict=True):
+            if part.size and part is not best and higher(best, part, self.rule.deviations):
+                why = "its group agrees less with training on the root data than another one does"
+                self._drop(members, Role.DROPPED, why)
 
     def _apply_budget(self) -> None:
         """Draw whom to buy among who is left; a look is paid for already, also one that led nowhere."""
@@ -277,22 +342,25 @@ def _worse_than_best(buyer: Buyer, delivered: Mapping[int, Vector], deviations: 
     return [buyer.providers[i] for i, (kappa, error) in judged.items() if kappa < best - deviations * error]
 
 
-def _balanced_mean(selection: Selection, delivered: Mapping[int, Vector]) -> Vector | None:
-    """Mean over kept groups of the direction of their mean direction; None where nobody was kept."""
-    directions = []
-    for label in range(selection.clusters):
-        members = [i for i in np.flatnonzero((selection.labels == label) & (selection.weights > 0)) if i in delivered]
-        units = [delivered[int(i)] / length for i in members if (length := _length(delivered[int(i)]))]
-        if units:
-            mean = sum(units) / len(units)
-            if length := _length(mean):
-                directions.append(mean / length)
-    return sum(directions) / len(directions) if directions else None
+def _kept_groups(selection: Selection, delivered: Mapping[int, Vector]) -> list[list[int]]:
+    """Who was given weight and delivered, by group."""
+    members = [
+        np.flatnonzero((selection.labels == label) & (selection.weights > 0)) for label in range(selection.clusters)
+    ]
+    groups = [[int(i) for i in group if int(i) in delivered and norm(delivered[int(i)])] for group in members]
+    return [group for group in groups if group]
+
+
+def _baselines(groups: list[list[int]], buyer: Buyer, delivered: Mapping[int, Vector]) -> State:
+    """The next baselines, one over each half of those kept, and who is in which; nothing where nobody was kept."""
+    if not groups:
+        return {}
+    units = {i: delivered[i] / norm(delivered[i]) for group in groups for i in group}
+    parts = split_halves(groups)
+    left, right = (mean_direction(part, units) for part in parts)
+    halves = {buyer.providers[i]: half for half, part in enumerate(parts) for group in part for i in group}
+    return {"left": left, "right": right, "halves": halves}
 
 
 def _mean(vectors: Mapping[int, Vector]) -> Vector:
     return sum(vectors.values()) / len(vectors)
-
-
-def _length(vector: Vector) -> float:
-    return math.sqrt(float((vector * vector).sum()))

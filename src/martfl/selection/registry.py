@@ -9,6 +9,8 @@ from martfl.selection.strategy import Paper, Strategy
 
 STRATEGIES: dict[str, Callable[..., Strategy]] = {"evidence": Evidence, "martfl": Paper}
 
+MOST_BASELINES = {"evidence": Evidence.most_baselines, "martfl": Paper.most_baselines}
+
 
 def make_strategy(name: str, **options: Any) -> Strategy:
     """The strategy of this name with these parameters."""

@@ -7,7 +7,7 @@ and in the market: only the `Buyer` that answers it differs. Vectors may be nump
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,8 @@ class Buyer(Protocol):
 class Strategy(Protocol):
     """A way to select over many epochs; a frozen dataclass of its parameters."""
 
+    most_baselines: ClassVar[int]  # that it asks providers for in an epoch
+
     def start(self) -> State:
         """What it knows before the first epoch."""
 
@@ -70,6 +72,8 @@ class Strategy(Protocol):
 @dataclass(frozen=True, kw_only=True)
 class Paper:
     """Algorithm 1: one baseline, the provider of the best kappa on the root data in the epoch before."""
+
+    most_baselines: ClassVar[int] = 1
 
     threshold: float = 0.05
     candidate_share: float = 0.1

@@ -55,7 +55,7 @@ def test_the_unit_of_the_operators_page_starts_a_seller(deployed, pages):
         assert "terms" in process.stderr.readline()  # wallet, terms and contract were found to agree
         (named,) = re.findall("^KillSignal=(.+)$", unit.text, re.MULTILINE)
         os.kill(process.pid, signal.Signals[named])
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
         assert process.returncode == 130
     finally:
         end(process, signal.SIGKILL)

@@ -243,10 +243,18 @@ def test_no_more_looks_than_asked_for(world, looks) -> None:
     assert len(buyer.scored) == 1
 
 
-def test_the_spared_take_turns(world) -> None:
-    updates = world.around(world.truth, 10)
-    bought = [once(evidence(budget=0.5), world.buyer(updates), seed=seed).bought for seed in range(12)]
+def test_the_spared_are_next(world, epochs) -> None:
+    buyers = [world.buyer(world.around(world.truth, 10), classes=HALF) for _ in range(3)]
+    bought = [set(selection.bought) for selection in epochs(evidence(budget=0.5, looks=1), buyers)]
+    assert len(bought[0] | bought[1]) >= 9, "a look may fall on who was bought before"
     assert set().union(*bought) == set(range(10))
+
+
+def test_every_group_gets_its_share_of_the_budget(world) -> None:
+    updates = np.vstack([world.around(world.only(HALF), 8, spread=0.1), world.around(world.truth, 8, spread=0.1)])
+    for seed in range(5):
+        selection = once(evidence(budget=0.5, max_clusters=2), world.buyer(updates, classes=HALF), seed=seed)
+        assert selection.clusters == 2 and sum(i < 8 for i in selection.bought) == len(selection.bought) / 2 == 4
 
 
 # --- always ----------------------------------------------------------------------------------------------------------

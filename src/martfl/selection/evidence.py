@@ -14,8 +14,9 @@ that the buyer can hold up to it:
   of their epoch, twice in a row, is left out for some epochs.
 
 A low or negative score alone is no evidence: where the root data are biased, the baseline may be the one that errs.
-What is left is bought up to the budget, drawn anew each epoch, at equal weights (less for groups of longer updates).
-The next baseline is the mean over groups of their mean direction, so that a large group does not outvote a small one.
+What is left is bought up to the budget: of every group its share, first who was not bought for longest, at equal
+weights (less for groups of longer updates). The next baselines are means over groups of their mean direction, so that a
+large group does not outvote a small one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -63,8 +64,8 @@ class Evidence:
     def start(self) -> State:
         """No baseline but the acquirer's own update, nothing on record."""
         return {
-            "epoch": 0, "left": None, "right": None, "halves": {}, "previous": None, "records": {}, "suspects": [],
-            "contrast": None, "found": 0,
+            "epoch": 0, "left": None, "right": None, "halves": {}, "previous": None, "bought": {},
+            "records": {}, "suspects": [], "contrast": None, "found": 0,
         }  # fmt: skip
 
     def decide(self, state: State, buyer: Buyer, rng: np.random.Generator) -> tuple[State, Selection]:
@@ -78,7 +79,11 @@ class Evidence:
     def learn(self, state: State, selection: Selection, buyer: Buyer, delivered: Mapping[int, Vector]) -> State:
         """The next baselines; where the root data may be trusted, also who turned out bad, and of what kind."""
         noise = self._noise(buyer, delivered)
-        state = {**state, "records": {**state["records"], **dict.fromkeys(noise, state["epoch"])}}
+        state = {
+            **state,
+            "records": {**state["records"], **dict.fromkeys(noise, state["epoch"])},
+            "bought": {**state["bought"], **dict.fromkeys((buyer.providers[i] for i in delivered), state["epoch"])},
+        }
         sound = {i: vector for i, vector in delivered.items() if buyer.providers[i] not in noise}
         if not root_is_even(buyer, self.evenness):
             groups = _kept_groups(selection, sound)
@@ -144,7 +149,7 @@ class _Case:
         if root_is_even(self.buyer, self.rule.evenness):
             self._drop_less_agreeing(clustered, scores)
         self._look_at_groups(clustered)
-        self._apply_budget()
+        self._apply_budget(clustered)
         return self._selection(clustered)
 
     # --- facts ---------------------------------------------------------------------------------------------------
@@ -275,11 +280,17 @@ class _Case:
                 why = "its group agrees less with training on the root data than another one does"
                 self._drop(members, Role.DROPPED, why)
 
-    def _apply_budget(self) -> None:
-        """Draw whom to buy among who is left; a look is paid for already, also one that led nowhere."""
+    def _apply_budget(self, clustered: Selection) -> None:
+        """Buy of every group its share, who was not bought for longest first; a look is paid for, wherever it led."""
         wanted = [i for i in self.left().tolist() if i in self.looked]
         room = max(1, int(self.rule.budget * len(self.buyer.providers) + 1e-9) - len(self.looked) + len(wanted))
-        others = self.rng.permutation([i for i in self.left().tolist() if i not in self.looked])
+        places = {}
+        for members in self._groups(clustered):
+            queue = [i for i in self.rng.permutation(members).tolist() if i not in self.looked]
+            queue.sort(key=lambda i: self.state["bought"].get(self.buyer.providers[i], -1))
+            taken = members.size - len(queue)
+            places.update({i: (taken + turn + 0.5) / members.size for turn, i in enumerate(queue)})
+        others = sorted(places, key=places.__getitem__)
         self._drop(others[max(0, room - len(wanted)) :], Role.SPARED, "good enough, but the budget went to others")
 
     # --- helpers -------------------------------------------------------------------------------------------------

@@ -94,7 +94,9 @@ def test_another_file_is_found_out(settled):
 def test_every_lie_in_the_record_is_found(settled, monkeypatch, kind, changes, caught):
     history = read_history(settled.trading)
     entries = list(history.entries)
-    at = next(i for i, e in enumerate(entries) if type(e.event).__name__ == kind and e.event.epoch == 1)
+    about = [i for i, e in enumerate(entries) if type(e.event).__name__ == kind and e.event.epoch == 1]
+    bought = history.weights(1)  # who is not has nothing to do with how the epoch ended
+    at = next(i for i in about if kind != "ModelCommitted" or entries[i].event.provider in bought)
     entries[at] = replace(entries[at], event=replace(entries[at].event, **changes(entries[at].event)))
     monkeypatch.setattr(auditor, "read_history", lambda trading: replace(history, entries=tuple(entries)))
     found = {name for _, name in failures(settled, {}, epoch=1)[1]}

@@ -17,7 +17,7 @@ from martfl.market.sealing import SealingKey
 from martfl.scoring import scorer
 from martfl.settlement.integer_file import from_bytes, to_bytes
 
-EVERYBODY = {"selection": {"scorer": "plain", "options": {"threshold": 2.0}}}
+EVERYBODY = {"selection": {"rule": "martfl", "scorer": "plain", "options": {"threshold": 2.0}}}
 
 
 def say(market, message, provider=0):

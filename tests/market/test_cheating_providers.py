@@ -14,7 +14,8 @@ from martfl.market.journal import Journal
 from martfl.market.provider import Provider
 from martfl.scoring import scorer
 
-EVERYBODY = {"selection": {"scorer": "plain", "options": {"threshold": 2.0}}}  # whoever answers is bought
+# Whoever answers is bought.
+EVERYBODY = {"selection": {"rule": "martfl", "scorer": "plain", "options": {"threshold": 2.0}}}
 
 
 def never(provider, request):

@@ -20,7 +20,6 @@ from reader.terminal import Terminal
 from martfl.federation.flower.processes import free_port
 
 QUICKSTART = "docs/quickstart.md"
-DEPLOY = "docs/deploy.md"
 IN_MARKET = "in the quickstart's folder"  # pages that say so find the quickstart's `market`
 
 
@@ -31,14 +30,11 @@ def pages() -> dict[str, Page]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """`guide`: pages that are read at one machine; `distributed`: what others have for the machines of deploy.md."""
+    """`guide`: pages that are read at one machine; those that wait for the quickstart's market come last."""
     if "guide" in metafunc.fixturenames:
         guides = [page for page in PAGES if any(not block.machines for block in page.run())]
         guides.sort(key=lambda page: (IN_MARKET in page.text, page.name != QUICKSTART))
         metafunc.parametrize("guide", guides, ids=[page.name for page in guides])
-    if "distributed" in metafunc.fixturenames:
-        found = [page for page in PAGES if page.name != DEPLOY and any(block.machines for block in page.run())]
-        metafunc.parametrize("distributed", found, ids=[page.name for page in found])
 
 
 @pytest.fixture(scope="session")
@@ -89,17 +85,10 @@ def _need_anvil() -> None:
         pytest.skip("anvil is not installed (npm install)")
 
 
-@pytest.fixture(scope="session")
-def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+@pytest.fixture
+def machines(tmp_path: Path) -> Iterator[Machines]:
     """Three machines on which docs/deploy.md can be followed."""
     _need_anvil()
-    three = Machines(tmp_path_factory.mktemp("machines"))
+    three = Machines(tmp_path)
     yield three
     three.close()
-
-
-@pytest.fixture(scope="session")
-def deployed(machines: Machines, pages: dict[str, Page]) -> tuple[Machines, str]:
-    """The machines after docs/deploy.md was followed to its end, and all that was printed meanwhile."""
-    printed = machines.follow(pages[DEPLOY])
-    return machines, printed

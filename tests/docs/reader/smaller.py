@@ -10,8 +10,8 @@ import shlex
 
 LAB = r"(martfl lab|python -m martfl\.lab)"
 # On noise in the datasets' own formats, for one rule; published results stay as they are.
-TINY_RUN = "--device cpu --jobs 1 --rounds 1 --seeds 0 --out runs --set participants=4 --set root_rows=20"
-TINY_RUN += " --only rule=fltrust"
+TINY = "--device cpu --jobs 1 --rounds 1 --seeds 0 --out runs --set participants=4 --set root_rows=20"
+TINY_RUN = f"{TINY} --only rule=fltrust"
 ONE_DATASET = "--only dataset=trec"
 SMALLER = {  # the whole command line → what is put behind it; the first that matches
     r"martfl demo": "--providers 2 --epochs 1 --malicious 0 --attack none --out runs/demo",
@@ -25,6 +25,8 @@ SMALLER = {  # the whole command line → what is put behind it; the first that 
     r"python -m martfl\.lab bench .*": "--device cpu --datasets digits --rounds 1",
     rf"{LAB} run \S+biased\S+ --data DATA --device cuda --seeds 0,1,2": f"{TINY_RUN} --only biased=0.2 {ONE_DATASET}",
     rf"{LAB} run experiments/\S*biased\S* .*": f"{TINY_RUN} --only biased=0.2",
+    rf"{LAB} run experiments/quantisation.*": f"{TINY} {ONE_DATASET}",
+    rf"{LAB} run experiments/selection-strong.*": f"{TINY_RUN} --only malicious=0.2",
     rf"{LAB} run experiments/.*": f"{TINY_RUN} --only malicious=0.3",
     r"martfl lab run --rule .*": "--rounds 1",
     r"martfl dashboard .*": "--port $PAGE_PORT",

@@ -54,10 +54,16 @@ class Panel:
     plans: Sequence[Mapping[str, Any]]
     outcomes: Sequence[Outcome]
     paper: str | None
+    order: Sequence[Any]  # the lines of all panels: a line looks the same in each
 
     def names(self) -> list[Any]:
-        """The lines, in the order of the plan."""
-        return [name for (name,) in distinct(self.plans, (self.spec.lines,))]
+        """The lines of this panel, in the order of the figure."""
+        own = {name for (name,) in distinct(self.plans, (self.spec.lines,))}
+        return [name for name in self.order if name in own]
+
+    def style(self, name: Any) -> dict[str, Any]:
+        """How the line looks."""
+        return style_of(name, self.order.index(name))
 
 
 def figure_spec(values: Mapping[str, Any]) -> FigureSpec:
@@ -118,7 +124,12 @@ def style_of(name: Any, position: int) -> dict[str, Any]:
     """A colour and a mark per line; the oracle, a bound and no rival, in black dashes."""
     if name == "oracle":
         return {"color": "black", "marker": "", "linestyle": "--"}
-    return {"color": SERIES[position % len(SERIES)], "marker": MARKERS[position % len(MARKERS)], "linestyle": "-"}
+    again = position // len(SERIES)  # a colour that comes again has another mark
+    return {
+        "color": SERIES[position % len(SERIES)],
+        "marker": MARKERS[(position + again) % len(MARKERS)],
+        "linestyle": "-",
+    }
 
 
 def cumulative(values: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
@@ -134,8 +145,9 @@ def _panels(
         raise InputError("there is nothing to draw: the experiment has no runs")
     metrics = ("",) if spec.kind == "bars" else spec.metrics
     cases = [dict(zip(spec.panels, values, strict=True)) for values in distinct(plans, spec.panels)]
+    order = [name for (name,) in distinct(plans, (spec.lines,))]
     return [
-        Panel(spec, case, metric, [p for p in plans if _fits(p, case)], outcomes, paper)
+        Panel(spec, case, metric, [p for p in plans if _fits(p, case)], outcomes, paper, order)
         for case in cases
         for metric in metrics
     ]
@@ -151,13 +163,13 @@ def _columns(spec: FigureSpec, panels: Sequence[Panel]) -> int:
 def _lines(axes: Axes, panel: Panel) -> None:
     """The metric over x, with its deviation as a band where lines are few; the published points hollow and dotted."""
     xs = sorted({x for (x,) in distinct(panel.plans, (panel.spec.x,))})
-    for position, name in enumerate(panel.names()):
+    for name in panel.names():
         where = {**panel.where, panel.spec.lines: name}
         shown = [summarise(panel.outcomes, {**where, panel.spec.x: x}, panel.metric) for x in xs]
         theirs = [published(panel.paper, panel.metric, {**where, panel.spec.x: x}) if panel.paper else None for x in xs]
         mean = np.array([math.nan if f.mean is None else f.mean for f in shown])
         spread = np.array([f.deviation or 0.0 for f in shown])
-        style = style_of(name, position) | {"markersize": 4}
+        style = panel.style(name) | {"markersize": 4}
         percent = 100 * np.array(xs)
         axes.plot(percent, mean, label=str(name), **style)
         if len(panel.names()) <= BANDS:
@@ -172,11 +184,11 @@ def _lines(axes: Axes, panel: Panel) -> None:
 
 def _cdf(axes: Axes, panel: Panel) -> None:
     """The share of rounds in which the metric stayed at or below a value."""
-    for position, name in enumerate(panel.names()):
+    for name in panel.names():
         where = {**panel.where, panel.spec.lines: name}
         rounds = [r.get(panel.metric) for o in panel.outcomes if _fits(o.settings, where) for r in o.rounds]
         values, share = cumulative([value for value in rounds if value is not None and math.isfinite(value)])
-        axes.step(values, share, where="post", color=style_of(name, position)["color"], label=str(name))
+        axes.step(values, share, where="post", color=panel.style(name)["color"], label=str(name))
     _axis_labels(axes, panel.metric, "share of rounds")
     axes.set_xlim(-2, 102)
     axes.set_ylim(0, 1.02)
@@ -191,7 +203,7 @@ def _bars(axes: Axes, panel: Panel) -> None:
         shown = [summarise(panel.outcomes, where, metric) for metric in metrics]
         places = np.arange(len(metrics)) + (position - (len(names) - 1) / 2) * width
         heights = [math.nan if f.mean is None else f.mean for f in shown]
-        spread, colour = [f.deviation or 0.0 for f in shown], style_of(name, position)["color"]
+        spread, colour = [f.deviation or 0.0 for f in shown], panel.style(name)["color"]
         axes.bar(places, heights, width, yerr=spread, capsize=2, label=str(name), color=colour)
     axes.set_xticks(range(len(metrics)), metrics, fontsize=8)
     axes.set_ylabel("%", fontsize=8)
@@ -200,8 +212,8 @@ def _bars(axes: Axes, panel: Panel) -> None:
 
 def _scatter(axes: Axes, panel: Panel) -> None:
     """One metric against another, a mark for every line; variants of a rule (`Krum-10`, `Krum-30`) share its colour."""
-    families = list(dict.fromkeys(str(name).rsplit("-", 1)[0] for name in panel.names()))
-    for position, name in enumerate(panel.names()):
+    families = list(dict.fromkeys(str(name).rsplit("-", 1)[0] for name in panel.order))
+    for name in panel.names():
         colour = SERIES[families.index(str(name).rsplit("-", 1)[0]) % len(SERIES)]
         where = {**panel.where, panel.spec.lines: name}
         across, up = (summarise(panel.outcomes, where, metric) for metric in (panel.spec.x, panel.metric))
@@ -209,7 +221,8 @@ def _scatter(axes: Axes, panel: Panel) -> None:
             continue
         axes.errorbar(
             across.mean, up.mean, xerr=across.deviation, yerr=up.deviation, label=str(name),
-            markersize=6, elinewidth=0.7, marker=MARKERS[position % len(MARKERS)], color=colour, linestyle="none",
+            markersize=6, elinewidth=0.7, color=colour, linestyle="none",
+            marker=MARKERS[panel.order.index(name) % len(MARKERS)],
         )  # fmt: skip
     _axis_labels(axes, panel.spec.x, panel.metric)
     axes.set_xlim(-5, 105)

@@ -60,6 +60,20 @@ def test_every_metric_gets_its_panel() -> None:
     assert [panel.get_ylabel() for panel in axes] == ["accuracy (%)", "cost: share bought (%)"] * 2
 
 
+def test_a_line_looks_the_same_in_every_panel_and_unlike_the_others() -> None:
+    """Also where a panel lacks some, or has another order, and where there are more lines than colours."""
+    rules = [f"rule {number}" for number in range(11)]
+    plan = [PLAN[0] | {"attack": "backdoor", "rule": rule, "malicious": share} for rule in rules for share in SHARES]
+    plan += [p | {"attack": "sybil"} for p in reversed(plan) if p["rule"] != "rule 1"]
+    runs = [Outcome(p, {"mta": 50.0}) for p in plan]
+    looks = [
+        {line.get_label(): (line.get_color(), line.get_marker()) for line in axes.get_lines()}
+        for axes in drawn(LINES, planned=plan, outcomes=runs).axes
+    ]
+    assert len(set(looks[0].values())) == len(rules)
+    assert looks[1] == {name: look for name, look in looks[0].items() if name != "rule 1"}
+
+
 def test_a_missing_run_leaves_a_gap() -> None:
     some = [run for run in RUNS if run.settings["malicious"] == 0.3]
     assert np.isnan(curves(drawn(LINES, outcomes=some).axes[0])["martfl"][1, 1])

@@ -27,6 +27,7 @@ SMALLER = {  # the whole command line → what is put behind it; the first that 
     rf"{LAB} run experiments/\S*biased\S* .*": f"{TINY_RUN} --only biased=0.2",
     rf"{LAB} run experiments/quantisation.*": f"{TINY} {ONE_DATASET}",
     rf"{LAB} run experiments/selection-strong.*": f"{TINY_RUN} --only malicious=0.2",
+    rf"{LAB} run experiments/.* --only rule=.*": f"{TINY} --only malicious=0.3",
     rf"{LAB} run experiments/.*": f"{TINY_RUN} --only malicious=0.3",
     r"martfl lab run --rule .*": "--rounds 1",
     r"martfl dashboard .*": "--port $PAGE_PORT",

@@ -14,7 +14,7 @@ from typing import Any
 from eth_utils.address import is_address
 
 from martfl.market.errors import TermsError
-from martfl.selection import MOST_BASELINES, STRATEGIES
+from martfl.selection import STRATEGIES
 
 SCHEMES = ("exact", "sampled")
 SETUPS = ("ceremony", "alone")
@@ -157,7 +157,8 @@ def to_toml(terms: Terms) -> str:
 def _rules(terms: Terms) -> list[tuple[bool, str]]:
     money, deadlines, settlement, selection = terms.money, terms.deadlines, terms.settlement, terms.selection
     shortest = min(deadlines.commit, deadlines.prepare, deadlines.publish, deadlines.settle)
-    known, least = ", ".join(STRATEGIES), MOST_BASELINES.get(selection.rule, 1)
+    known = ", ".join(STRATEGIES)
+    least = STRATEGIES[selection.rule].most_baselines if selection.rule in STRATEGIES else 1
     return [
         (bool(terms.name.strip()) and len(terms.name) <= 100, "name must have 1 to 100 characters"),
         (":" in terms.task.entry, f"task.entry must be 'module:function', got {terms.task.entry!r}"),

@@ -5,13 +5,12 @@ from martfl.selection.explain import explain, plot
 from martfl.selection.gap import GapStatistic, gap_statistic
 from martfl.selection.kappa import choose_baseline, cohen_kappa, kappa_deviation
 from martfl.selection.kmeans import Clustering, kmeans
-from martfl.selection.registry import MOST_BASELINES, STRATEGIES, make_strategy
+from martfl.selection.registry import STRATEGIES, make_strategy
 from martfl.selection.result import Distribution, Role, Selection
 from martfl.selection.select import RULES, check_scores, select
 from martfl.selection.strategy import Buyer, Strategy
 
 __all__ = [
-    "MOST_BASELINES",
     "RULES",
     "STRATEGIES",
     "Buyer",

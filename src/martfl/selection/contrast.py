@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr
 
-from martfl.selection.halves import norm
+from martfl.selection.halves import directions, norm
 from martfl.selection.kmeans import Floats, kmeans
 
 EXPLAINED = 0.9  # of the scatter that two kinds must explain; two halves of a uniform spread explain 0.75
@@ -30,7 +30,7 @@ class Contrast:
 
 def find_contrast(delivered: Mapping[int, Any], own: Any, *, deviations: float) -> Contrast | None:
     """The two kinds of what was delivered; None where there are none, or nothing says which one is worse."""
-    units = {i: vector / length for i, vector in delivered.items() if (length := norm(vector))}
+    units = directions(delivered)
     if len(units) < 4 or not (own_length := norm(own)):
         return None
     names = list(units)
@@ -38,10 +38,9 @@ def find_contrast(delivered: Mapping[int, Any], own: Any, *, deviations: float) 
     if second is None:
         return None
     cosines = np.array([float(units[i] @ own) / own_length for i in names])
-    if not (first_better := higher(cosines[~second], cosines[second], deviations)):
-        second = ~second
-        first_better = higher(cosines[~second], cosines[second], deviations)
-    if not first_better:
+    if higher(cosines[second], cosines[~second], deviations):
+        second = ~second  # the second kind is the worse one
+    elif not higher(cosines[~second], cosines[second], deviations):
         return None
     better, worse = (sum(units[i] for i, hit in zip(names, part, strict=True) if hit) for part in (~second, second))
     better, worse = better / int((~second).sum()), worse / int(second.sum())

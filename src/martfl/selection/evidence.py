@@ -9,9 +9,10 @@ that the buyer can hold up to it:
 - *does harm*: the current model plus the mean of a few of its updates, bought for a look, is worse on the root data
   than the current model, and than the best group's, by several standard errors, judged only on the classes that the
   root data hold;
-- *is not needed*: only where the root data hold all classes evenly, so that they can tell good from bad, the low
-  category of the paper's clustering is dropped too, and who delivers models that are clearly worse than the best one
-  of their epoch, twice in a row, is left out for some epochs.
+- *agrees less with clean training*: only where the root data hold all classes evenly, so that they can tell good from
+  bad. Its group's mean cosine with the acquirer's own update lies below another group's, it goes where the worse of two
+  kinds of earlier deliveries went, or it delivered models that are clearly worse than the best one of their epoch,
+  twice in a row; who did is left out for some epochs.
 
 A low or negative score alone is no evidence: where the root data are biased, the baseline may be the one that errs.
 What is left is bought up to the budget: of every group its share, first who was not bought for longest, at equal
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 
 from martfl.errors import InputError
 from martfl.selection.contrast import Contrast, find_contrast, higher, upper_group
-from martfl.selection.halves import combine, mean_direction, norm, split_halves
+from martfl.selection.halves import combine, directions, mean_direction, norm, split_halves
 from martfl.selection.kappa import cohen_kappa, kappa_deviation
 from martfl.selection.kmeans import Floats
 from martfl.selection.noise import noisy, tie
@@ -92,7 +93,7 @@ class Evidence:
 
     def _noise(self, buyer: Buyer, delivered: Mapping[int, Vector]) -> list[str]:
         """Who delivered something that agrees neither with the acquirer's own update nor with the others' sum."""
-        units = {i: vector / length for i, vector in delivered.items() if (length := norm(vector))}
+        units = directions(delivered)
         total = sum(units.values())
         ties = {i: tie(unit, [buyer.own_update, total - unit]) for i, unit in units.items()}
         return [buyer.providers[i] for i in noisy(ties, agreement=self.agreement)]
@@ -127,6 +128,7 @@ class _Case:
 
     def __init__(self, rule: Evidence, state: State, buyer: Buyer, rng: np.random.Generator) -> None:
         self.rule, self.state, self.buyer, self.rng = rule, state, buyer, rng
+        self.even = root_is_even(buyer, rule.evenness)
         n = len(buyer.providers)
         self.reasons = [""] * n
         self.roles = [Role.HIGH_QUALITY] * n
@@ -146,7 +148,7 @@ class _Case:
         if not self.left().size:
             return replace(nobody(scores.size), scores=scores, roles=tuple(self.roles), reasons=tuple(self.reasons))
         clustered = self._cluster(scores)
-        if root_is_even(self.buyer, self.rule.evenness):
+        if self.even:
             self._drop_less_agreeing(clustered, scores)
         self._look_at_groups(clustered)
         self._apply_budget(clustered)
@@ -196,7 +198,7 @@ class _Case:
 
     def _drop_worse_kind(self) -> None:
         """Drop who goes where the worse kind of earlier deliveries went; buy a look at some when it is due again."""
-        if self.state["contrast"] is None or not root_is_even(self.buyer, self.rule.evenness):
+        if self.state["contrast"] is None or not self.even:
             return
         along, left = self.buyer.score(self.state["contrast"]), self.left()
         left = left[np.isfinite(along[left])]
@@ -228,7 +230,7 @@ class _Case:
         for i in self._harmful(means):
             why = "updates of its group, bought for a look, made the model worse"
             self._drop(groups[i], Role.DROPPED, why)
-            if root_is_even(self.buyer, self.rule.evenness):
+            if self.even:
                 self._record(groups[i])
         self._weigh_by_length(groups, means)
 
@@ -251,13 +253,6 @@ class _Case:
         after = {i: judge(self.buyer, self.buyer.model + mean) for i, mean in means.items()}
         bar = min([before, *([max(after.values())[0]] if after else [])])
         return [i for i, (kappa, own) in after.items() if kappa < bar - self.rule.deviations * max(own, deviation)]
-
-    def _weigh_bynorm(self, groups: list[NDArray[np.int64]], means: Mapping[int, Vector]) -> None:
-        """A group whose looks are longer than the best group's counts less: length is not quality."""
-        reference = norm(means[max(means)]) if means else 0.0  # groups rise with their score
-        for i, mean in means.items():
-            if (length := norm(mean)) > reference > 0:
-                self.factors[groups[i]] = reference / length
 
     def _weigh_by_length(self, groups: list[NDArray[np.int64]], means: Mapping[int, Vector]) -> None:
         """A group whose looks are longer than half of the groups' counts less: length is not quality."""
@@ -366,8 +361,7 @@ def _baselines(groups: list[list[int]], buyer: Buyer, delivered: Mapping[int, Ve
     """The next baselines, one over each half of those kept, and who is in which; nothing where nobody was kept."""
     if not groups:
         return {}
-    units = {i: delivered[i] / norm(delivered[i]) for group in groups for i in group}
-    parts = split_halves(groups)
+    parts, units = split_halves(groups), directions(delivered)
     left, right = (mean_direction(part, units) for part in parts)
     halves = {buyer.providers[i]: half for half, part in enumerate(parts) for group in part for i in group}
     return {"left": left, "right": right, "halves": halves}

@@ -40,9 +40,13 @@ def combine(scores: Sequence[Floats], halves: Mapping[str, int], providers: Sequ
     """The score of each provider by the half that it is not in; the mean of both for who is in neither."""
     if len(scores) == 1:
         return scores[0]
-    other = [{0: scores[1][i], 1: scores[0][i]}.get(halves.get(name, 2)) for i, name in enumerate(providers)]
-    both = (scores[0] + scores[1]) / 2
-    return np.array([both[i] if value is None else value for i, value in enumerate(other)])
+    left, right = scores
+    return np.choose([halves.get(name, 2) for name in providers], [right, left, (left + right) / 2])
+
+
+def directions(vectors: Mapping[int, Any]) -> dict[int, Any]:
+    """Each vector at length 1; an all-zero one points nowhere and is left out."""
+    return {i: vector / length for i, vector in vectors.items() if (length := norm(vector))}
 
 
 def norm(vector: Any) -> float:

@@ -1,15 +1,12 @@
 """Strategies by name."""
 
-from collections.abc import Callable
 from typing import Any
 
 from martfl.errors import InputError
 from martfl.selection.evidence import Evidence
 from martfl.selection.strategy import Paper, Strategy
 
-STRATEGIES: dict[str, Callable[..., Strategy]] = {"evidence": Evidence, "martfl": Paper}
-
-MOST_BASELINES = {"evidence": Evidence.most_baselines, "martfl": Paper.most_baselines}
+STRATEGIES: dict[str, type[Evidence] | type[Paper]] = {"evidence": Evidence, "martfl": Paper}
 
 
 def make_strategy(name: str, **options: Any) -> Strategy:

@@ -83,9 +83,9 @@ def norms(updates: Tensor) -> np.ndarray:
     return np.asarray(np.sqrt(to_numpy(total)))
 
 
-def cosines(updates: Tensor, reference: Tensor) -> np.ndarray:
-    """[n] cos(u_i, v); an all-zero vector points nowhere and gets 0."""
-    lengths = norms(updates) * norms(reference[None])[0]
+def cosines(updates: Tensor, reference: Tensor, *, lengths: np.ndarray | None = None) -> np.ndarray:
+    """[n] cos(u_i, v); an all-zero vector points nowhere and gets 0. Who knows the rows' lengths gives them."""
+    lengths = (norms(updates) if lengths is None else lengths) * norms(reference[None])[0]
     products = dots(updates, reference)
     scores = np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
     return np.asarray(np.clip(scores, -1.0, 1.0))

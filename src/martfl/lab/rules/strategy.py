@@ -13,7 +13,7 @@ from torch import Tensor
 
 from martfl.errors import InputError
 from martfl.lab.rules.base import Decision, Judge, RoundView, Rule
-from martfl.lab.rules.shared import cosines, finite_rows, mix, norms
+from martfl.lab.rules.shared import cosines, mix, norms
 from martfl.selection import STRATEGIES, make_strategy
 
 BASELINE_DATA = ("root", "test")
@@ -28,8 +28,8 @@ class LabBuyer:
 
     def __init__(self, view: RoundView, judge: Judge) -> None:
         self._view, self._judge = view, judge
-        self.sound = finite_rows(view.updates)
         self._lengths = norms(view.updates)
+        self.sound = np.isfinite(self._lengths)  # squares of float32 cannot overflow float64
         self.baselines: list[Tensor] = []
         self.bought: set[int] = set()
 
@@ -52,7 +52,7 @@ class LabBuyer:
     def score(self, baseline: Tensor) -> np.ndarray:
         """[n] cosines; NaN for a broken update."""
         self.baselines.append(baseline)
-        return np.where(self.sound, cosines(self._view.updates, baseline), np.nan)
+        return np.where(self.sound, cosines(self._view.updates, baseline, lengths=self._lengths), np.nan)
 
     def buy(self, providers: Sequence[int]) -> Mapping[int, Tensor]:
         """The updates asked for, each paid for once."""

@@ -13,6 +13,7 @@ from martfl.errors import InputError
 from martfl.lab.data.base import Dataset
 from martfl.lab.models.base import Model, Params, Weight, conv, dense
 from martfl.lab.models.layers import conv_many, conv_one, linear_many, pool_relu_many, pool_relu_one
+from martfl.lab.models.windows import filled_up
 
 Scale = tuple[tuple[float, ...], tuple[float, ...]]  # mean and deviation by channel
 
@@ -48,7 +49,7 @@ def _many(params: Params, x: Tensor, *, convs: int, scale: Scale) -> Tensor:
     hidden = _normal(x, scale).to(params[0].dtype)  # [n, b, h, w, c]
     for layer in range(convs):
         hidden = pool_relu_many(conv_many(hidden, params[2 * layer], params[2 * layer + 1]))
-    hidden = hidden.flatten(2)
+    hidden = hidden[..., : params[2 * convs - 1].shape[-1]].flatten(2)
     for layer in range(2 * convs, len(params) - 2, 2):
         hidden = F.relu(linear_many(hidden, params[layer], params[layer + 1]))
     return linear_many(hidden, params[-2], params[-1])
@@ -64,7 +65,7 @@ def _build(name: str, dataset: Dataset, convs: list[tuple[int, int]], hidden: li
         side, width = side - kernel + 1, width - kernel + 1
         if side < 2 or width < 2:
             raise InputError(f"model {name} needs larger images than {dataset.train_x.shape[1:3]}")
-        floats += side * width * (2 * kernel * kernel * channels + 4 * outputs)
+        floats += side * width * (2 * kernel * kernel * filled_up(channels) + 4 * filled_up(outputs))
         weights += conv(f"conv{number}", channels, outputs, kernel)
         side, width, channels = side // 2, width // 2, outputs
     sizes = [side * width * channels, *hidden, dataset.num_classes]

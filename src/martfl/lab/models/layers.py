@@ -2,18 +2,38 @@
 
 A convolution over stacked weights is one batched product of patches and weights; grouped convolutions, which vmap
 would make of it, are several times slower on a GPU. Rows are [n, b, h, w, c]: channels last, so that a patch is a copy
-of contiguous runs and a product's result is already the next layer's input.
+of contiguous runs and a product's result is already the next layer's input. Channels are filled up with zeros to whole
+16 bytes, which tensor cores ask for: zero inputs and zero weights add nothing and get no gradient.
 """
 
 from __future__ import annotations
 
+import functools
+import importlib
+from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from martfl.lab.models import windows
+from martfl.lab.models.windows import filled_up
+
 TILES = 1024  # result tiles of 32 × 32 that keep a large GPU busy
+
+
+@functools.cache
+def _triton() -> ModuleType | None:
+    """The windows' Triton kernels, where Triton is installed."""
+    try:
+        return importlib.import_module("martfl.lab.models.windows_cuda")
+    except ImportError:
+        return None
+
+
+def _windows(x: Tensor) -> ModuleType:
+    return (_triton() if x.is_cuda else None) or windows
 
 
 def linear_many(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -21,11 +41,10 @@ def linear_many(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return torch.baddbmm(bias.unsqueeze(1), x, weight)
 
 
-def _patches(x: Tensor, kernel: int) -> Tensor:
-    """[n, b, h, w, c] -> [n, b·h'·w', k·k·c]."""
-    n, b, h, w, c = x.shape
-    view = x.unfold(2, kernel, 1).unfold(3, kernel, 1)  # [n, b, h', w', c, k, k]
-    return view.permute(0, 1, 2, 3, 5, 6, 4).reshape(n, b * (h - kernel + 1) * (w - kernel + 1), kernel * kernel * c)
+def _inner(flat: Tensor, kernel: int, inputs: int, weight: torch.Size) -> Tensor:
+    """The part of [n, k·k·c and zeros, o and zeros] that holds weights [n, k, k, c, o], as a view of that shape."""
+    whole = flat[:, : kernel * kernel * inputs].view(weight[0], kernel, kernel, inputs, -1)
+    return whole[..., : weight[3], : weight[4]]
 
 
 class ConvMany(torch.autograd.Function):
@@ -33,24 +52,27 @@ class ConvMany(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        n, b, h, w, _ = x.shape
-        kernel, outputs = weight.shape[1], weight.shape[-1]
-        patches = _patches(x, kernel)
-        flat = weight.reshape(n, -1, outputs)  # [n, k·k·c, o]
+        n, b, h, w, c = x.shape
+        kernel, outputs = weight.shape[1], filled_up(weight.shape[-1], x.element_size())
+        patches = _windows(x).cut(x, kernel)
+        flat = weight.new_zeros(n, patches.shape[-1], outputs)
+        _inner(flat, kernel, c, weight.shape).copy_(weight)
+        shift = F.pad(bias, (0, outputs - bias.shape[-1]))
         ctx.save_for_backward(patches, flat)
         ctx.shapes = x.shape, weight.shape
-        return torch.baddbmm(bias.unsqueeze(1), patches, flat).view(n, b, h - kernel + 1, w - kernel + 1, outputs)
+        return torch.baddbmm(shift.unsqueeze(1), patches, flat).view(n, b, h - kernel + 1, w - kernel + 1, outputs)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
         patches, flat = ctx.saved_tensors
         rows, weights = ctx.shapes
-        grad = grads[0].reshape(rows[0], -1, weights[-1])  # [n, b·h'·w', o]
-        weight_grad = _product(patches, grad, rows[1]).view(weights)
-        rows_grad = (
-            _gather(torch.bmm(grad, flat.transpose(1, 2)), rows, weights[1]) if ctx.needs_input_grad[0] else None
-        )
-        return rows_grad, weight_grad, grad.sum(1)
+        kernel, outputs = weights[1], weights[-1]
+        grad = grads[0].reshape(rows[0], -1, flat.shape[-1])  # [n, b·h'·w', o and zeros]
+        weight_grad = _inner(_product(patches, grad, rows[1]), kernel, rows[-1], weights)
+        rows_grad = None
+        if ctx.needs_input_grad[0]:
+            rows_grad = _windows(grad).join(torch.bmm(grad, flat.transpose(1, 2)), rows, kernel)
+        return rows_grad, weight_grad, grad.sum(1)[:, :outputs]
 
 
 def _product(left: Tensor, right: Tensor, rows: int) -> Tensor:
@@ -69,20 +91,8 @@ def _product(left: Tensor, right: Tensor, rows: int) -> Tensor:
     return cut.view(n, parts, a, c).sum(1) if parts > 1 else cut
 
 
-def _gather(patches: Tensor, shape: torch.Size, kernel: int) -> Tensor:
-    """The adjoint of `_patches`."""
-    n, b, h, w, c = shape
-    high, wide = h - kernel + 1, w - kernel + 1
-    pieces = patches.view(n, b, high, wide, kernel, kernel, c)
-    out = patches.new_zeros(shape)
-    for i in range(kernel):
-        for j in range(kernel):
-            out[:, :, i : i + high, j : j + wide] += pieces[:, :, :, :, i, j]
-    return out
-
-
 def conv_many(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """[n, b, h, w, c] with weights [n, k, k, c, o] -> [n, b, h', w', o]."""
+    """[n, b, h, w, c and zeros] with weights [n, k, k, c, o] -> [n, b, h', w', o and zeros]."""
     result: Tensor = ConvMany.apply(x, weight, bias)  # type: ignore[no-untyped-call]
     return result
 
@@ -92,26 +102,15 @@ class PoolMany(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
-        n, b, h, w, c = x.shape
-        ctx.shape = x.shape
-        blocks = x[:, :, : h // 2 * 2, : w // 2 * 2].reshape(n, b, h // 2, 2, w // 2, 2, c)
-        best = blocks.amax(dim=(3, 5))  # [n, b, h/2, w/2, c]
-        result = best.clamp(min=0)
-        ctx.save_for_backward(blocks, best)
-        return result
+        pooled: Tensor = _windows(x).pool(x)
+        ctx.save_for_backward(x, pooled)
+        return pooled
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Tensor:
-        blocks, best = ctx.saved_tensors
-        h, w = ctx.shape[2:4]
-        out = grads[0].new_zeros(ctx.shape)
-        free = best > 0  # where the gradient still has to be placed
-        for i in range(2):
-            for j in range(2):
-                hit = free & (blocks[:, :, :, i, :, j] == best)
-                out[:, :, i : h // 2 * 2 : 2, j : w // 2 * 2 : 2] = grads[0] * hit
-                free = free & ~hit
-        return out
+        x, pooled = ctx.saved_tensors
+        rows_grad: Tensor = _windows(x).unpool(grads[0], x, pooled)
+        return rows_grad
 
 
 def pool_relu_many(x: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """Drop on evidence only: what counts as evidence, what does not, and what is bought."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from martfl.errors import InputError
 from martfl.selection import Role, explain, make_strategy
+from martfl.selection.evidence import root_is_even
 
 HALF = (0, 1)  # root data with half of the classes cannot judge everybody
 KEPT = (Role.HIGH_QUALITY, Role.SPARED)  # bought, or good enough to be
@@ -59,6 +61,16 @@ def test_where_the_root_is_even_the_low_category_goes(world) -> None:
     assert not any("agrees less" in wary.reason(i) for i in range(12)), (
         "root data that are never trusted drop nobody so"
     )
+
+
+def test_root_data_are_trusted_unless_half_of_the_classes_dominate_them(world) -> None:
+    def even(*counts: int) -> bool:
+        labels = np.repeat(np.arange(len(counts)), counts)
+        return root_is_even(SimpleNamespace(labels=labels, classes=len(counts)), evidence().evenness)
+
+    assert even(86, 1162, 1250, 1223, 835, 896), "TREC: one rare class"
+    assert even(10, 9, 12, 8, 11) and even(1, 1)
+    assert not even(40, 40, 10, 10) and not even(50, 0, 50, 0), "four fifths, or all, in half of the classes"
 
 
 # --- what adds nothing -----------------------------------------------------------------------------------------------
@@ -142,7 +154,8 @@ def harmful_world(world, *, classes=(0, 1, 2, 3)):
 def test_a_group_that_makes_the_model_worse_is_dropped_and_remembered(world) -> None:
     build, strategy = harmful_world(world), evidence(budget=1.0, memory=3)
     buyer = build()
-    state, selection = strategy.decide(after_an_epoch(strategy, world.truth), buyer, np.random.default_rng(0))
+    known = {**strategy.start(), "bought": dict.fromkeys(buyer.providers, 0)}
+    state, selection = strategy.decide(after_an_epoch(strategy, world.truth, known), buyer, np.random.default_rng(0))
     assert kept(selection) == set(range(4, 10))
     looked = set(buyer.bought) & set(range(4))
     assert 0 < len(looked) <= 2 and all(selection.roles[i] is Role.CANDIDATE for i in looked), "a look is paid for"

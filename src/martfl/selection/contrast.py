@@ -2,50 +2,96 @@
 
 Updates of one kind share what sets them apart from the other: flipped labels, a backdoor. That common part is the first
 principal component of the updates' directions, and along it the kinds lie far apart even where their scores against
-any single baseline do not. Which kind is the worse one the acquirer's own update says: one cosine with it is mostly
-noise, the mean over a group much less so. No majority is needed for that, only root data that may be trusted.
+any single baseline do not. Which kind is the worse one two things say, and neither needs a majority. The acquirer's own
+update: one cosine with it is mostly noise, the mean over a group much less so. And a shared secret: honest updates have
+the task in common, with each other as with everybody; who pursues something else besides shares it with its own kind
+alone. What one epoch says may be wrong, so that findings about the same kinds add up over the epochs.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, stdtr
+from scipy.special import ndtri, stdtr
 
 from martfl.selection.halves import directions, norm
 from martfl.selection.kmeans import Floats, kmeans
 
+FEWEST = 4  # updates among which kinds can be told apart
+MOST = 8.0  # deviations; what is surer counts no more
 EXPLAINED = 0.9  # of the scatter that two kinds must explain; two halves of a uniform spread explain 0.75
+
+
+CONSPIRACY = 3  # the fewest that share a secret; two may be alike by chance
+ALIKE = (1.5, 10.0)  # times as alike as the other kind that a kind with a secret is; beyond, the other one is noise
+OTHER = 0.8  # the most that two kinds have in common, as a correlation, where one of them has a secret
+SECRET = 12.0  # deviations that a shared secret counts like: more than any own update can say to the contrary
+SAME_KINDS = 0.25  # cosine of two contrasts from which they part the same kinds
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """Where the kinds part: along `direction`, the worse one lies lower."""
+    """Where the kinds part, and how much speaks for the upper one."""
 
-    direction: Any  # vector [m], from the worse kind's mean direction to the better one's
-    worse: tuple[int, ...]
+    direction: Any  # vector [m] of length 1, from the lower kind's mean direction to the upper one's
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+    lean: float  # in deviations
+
+    def worse(self, verdict: "Verdict") -> tuple[int, ...]:
+        """The kind that lies lower by a verdict about these kinds."""
+        return self.lower if verdict.direction @ self.direction > 0 else self.upper
 
 
-def find_contrast(delivered: Mapping[int, Any], own: Any, *, deviations: float) -> Contrast | None:
-    """The two kinds of what was delivered; None where there are none, or nothing says which one is worse."""
+@dataclass(frozen=True)
+class Verdict:
+    """What all findings about two kinds say together: along `direction`, the worse one lies lower."""
+
+    direction: Any
+    total: float  # of the leans, never negative
+    findings: int
+
+    @property
+    def certainty(self) -> float:
+        """In deviations: the sum of k leans deviates by √k."""
+        return self.total / math.sqrt(self.findings)
+
+    def carried(self, kinds: Mapping[str, bool], before: "Verdict | None") -> dict[str, bool]:
+        """Who was of the worse kind before, as seen now: turned where the verdict was, forgotten with other kinds."""
+        along = float(self.direction @ before.direction) if before else 0.0
+        return {name: worse == (along > 0) for name, worse in kinds.items()} if abs(along) >= SAME_KINDS else {}
+
+
+def find_contrast(delivered: Mapping[int, Any], own: Any) -> Contrast | None:
+    """The two kinds of what was delivered; None where there are none, or there is nothing to judge them by."""
     units = directions(delivered)
-    if len(units) < 4 or not (own_length := norm(own)):
+    if len(units) < FEWEST or not (own_length := norm(own)):
         return None
     names = list(units)
-    second = _split(np.array([[float(units[i] @ units[j]) for j in names] for i in names]))
-    if second is None:
+    gram = np.array([[float(units[i] @ units[j]) for j in names] for i in names])
+    upper = _split(gram)
+    if upper is None:
         return None
     cosines = np.array([float(units[i] @ own) / own_length for i in names])
-    if higher(cosines[second], cosines[~second], deviations):
-        second = ~second  # the second kind is the worse one
-    elif not higher(cosines[~second], cosines[second], deviations):
-        return None
-    better, worse = (sum(units[i] for i, hit in zip(names, part, strict=True) if hit) for part in (~second, second))
-    better, worse = better / int((~second).sum()), worse / int(second.sum())
-    apart = better - worse
-    return Contrast(apart / norm(apart), tuple(i for i, hit in zip(names, second, strict=True) if hit))
+    low, high = (tuple(i for i, hit in zip(names, part, strict=True) if hit) for part in (~upper, upper))
+    apart = sum(units[i] for i in high) / len(high) - sum(units[i] for i in low) / len(low)
+    lean = deviations_above(cosines[upper], cosines[~upper]) + SECRET * _secret(gram, upper)
+    return Contrast(apart / norm(apart), low, high, lean)
+
+
+def weigh(known: Verdict | None, found: Contrast) -> Verdict:
+    """The verdict after one more finding; one about other kinds replaces what is known only if it is clearer."""
+    along = float(known.direction @ found.direction) if known else 0.0
+    if known and abs(along) < SAME_KINDS and known.certainty >= abs(found.lean):
+        return known
+    same = known if known and abs(along) >= SAME_KINDS else None
+    sign = -1.0 if along < 0 and same else 1.0
+    total = (same.total if same else 0.0) + sign * found.lean
+    findings = (same.findings if same else 0) + 1
+    return Verdict((sign if total >= 0 else -sign) * found.direction, abs(total), findings)
 
 
 def upper_group(values: Floats) -> NDArray[np.bool_] | None:
@@ -58,21 +104,46 @@ def upper_group(values: Floats) -> NDArray[np.bool_] | None:
 
 
 def _split(gram: Floats) -> NDArray[np.bool_] | None:
-    """Who is of the second kind, by the first principal component; None unless two groups explain it."""
+    """Who is of the upper kind along the first principal component; None unless two groups explain it."""
     centred = gram - gram.mean(axis=0) - gram.mean(axis=1)[:, None] + gram.mean()
     values, vectors = np.linalg.eigh(centred)
     along = vectors[:, -1] * np.sqrt(max(values[-1], 0.0))
-    second = upper_group(along)
-    return second if second is not None and 2 <= second.sum() <= second.size - 2 else None
+    upper = upper_group(along)
+    return upper if upper is not None and 2 <= upper.sum() <= upper.size - 2 else None
 
 
-def higher(a: Floats, b: Floats, deviations: float) -> bool:
-    """Whether the mean of `a` lies above that of `b` by this many deviations (Student's test, pooled variance)."""
+def _secret(gram: Floats, upper: NDArray[np.bool_]) -> int:
+    """1 where the lower kind's members share what nobody else does, −1 where the upper kind's do, else 0."""
+    low, high, between = _pairs(gram, ~upper, ~upper), _pairs(gram, upper, upper), _pairs(gram, ~upper, upper)
+    open_, close = sorted((low, high), key=np.mean)
+    if close.size < CONSPIRACY * (CONSPIRACY - 1) or open_.mean() <= 0 or close.mean() > ALIKE[1] * open_.mean():
+        return 0
+    if close.min() < ALIKE[0] * open_.mean() or between.mean() > OTHER * math.sqrt(open_.mean() * close.mean()):
+        return 0
+    return 1 if close is low else -1
+
+
+def _pairs(gram: Floats, a: NDArray[np.bool_], b: NDArray[np.bool_]) -> Floats:
+    """The cosines of members of one kind with other updates of the other, or the same, kind."""
+    return gram[np.outer(a, b) & ~np.eye(a.size, dtype=bool)]
+
+
+def deviations_above(a: Floats, b: Floats) -> float:
+    """By how many deviations the mean of `a` lies above that of `b` (Student's test, pooled variance)."""
     freedom = a.size + b.size - 2
     if freedom < 1:
-        return False
+        return 0.0
     pooled = (a.size * float(a.var()) + b.size * float(b.var())) / freedom
-    gap, error = float(a.mean() - b.mean()), np.sqrt(pooled * (1 / a.size + 1 / b.size))
-    if gap <= 0:
-        return False
-    return bool(error == 0 or stdtr(freedom, -gap / error) < ndtr(-deviations))
+    gap, error = float(a.mean() - b.mean()), math.sqrt(pooled * (1 / a.size + 1 / b.size))
+    if not error:
+        return math.copysign(MOST, gap) if gap else 0.0
+    return float(np.clip(ndtri(stdtr(freedom, gap / error)), -MOST, MOST))
+
+
+def clearly_above(a: Floats, b: Floats, deviations: float) -> bool:
+    """Whether the mean of `a` lies above that of `b` by this many deviations of single values.
+
+    An error of what all are compared with moves a whole group, so that more members do not make its mean surer.
+    """
+    scatter = max(float(a.std()), float(b.std()))
+    return a.size + b.size > 2 and bool(a.mean() - b.mean() > deviations * scatter)

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from martfl.errors import InputError
-from martfl.selection.contrast import Contrast, find_contrast, higher, upper_group
+from martfl.selection.contrast import FEWEST, Verdict, clearly_above, find_contrast, weigh
 from martfl.selection.halves import combine, directions, mean_direction, norm, split_halves
 from martfl.selection.kappa import cohen_kappa, kappa_deviation
 from martfl.selection.kmeans import Floats
@@ -36,17 +36,20 @@ from martfl.selection.noise import noisy, tie
 from martfl.selection.result import Role, Selection
 from martfl.selection.strategy import Buyer, State, Vector, nobody, select_answered
 
+BUDGET = "good enough, but the budget went to others"
+WORSE_KIND = "is of a kind that agrees less with training on the root data, or shares something besides the task"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
     """The rule's parameters. `budget` is the largest share of providers to buy; the rest are about certainty."""
 
-    most_baselines: ClassVar[int] = 5  # two halves, the last step, the own update, the contrast of two kinds
+    most_baselines: ClassVar[int] = 4  # two halves, the last step, the own update
 
     budget: float = 0.65
     looks: int = 2  # updates of a group to buy for a look
     deviations: float = 3.0  # how many standard errors make harm
-    agreement: float = 3.0  # how many standard errors make two updates have something in common
+    agreement: float = 4.0  # how many standard errors make two updates have something in common
     memory: int = 10  # epochs for which noise, and with even root data harm, is remembered
     follower: float = 0.95  # cosine with the last step of the model from which an update adds nothing
     same: float = 1e-4  # scores closer than this in every direction are those of copies
@@ -66,7 +69,7 @@ class Evidence:
         """No baseline but the acquirer's own update, nothing on record."""
         return {
             "epoch": 0, "left": None, "right": None, "halves": {}, "previous": None, "bought": {},
-            "records": {}, "suspects": [], "contrast": None, "found": 0,
+            "records": {}, "suspects": [], "contrast": None, "leans": [0.0, 0], "kinds": {}, "seen": 0,
         }  # fmt: skip
 
     def decide(self, state: State, buyer: Buyer, rng: np.random.Generator) -> tuple[State, Selection]:
@@ -79,7 +82,7 @@ class Evidence:
 
     def learn(self, state: State, selection: Selection, buyer: Buyer, delivered: Mapping[int, Vector]) -> State:
         """The next baselines; where the root data may be trusted, also who turned out bad, and of what kind."""
-        noise = self._noise(buyer, delivered)
+        noise = self._noise(state, buyer, delivered)
         state = {
             **state,
             "records": {**state["records"], **dict.fromkeys(noise, state["epoch"])},
@@ -91,18 +94,17 @@ class Evidence:
             return {**state, "epoch": state["epoch"] + 1, **_baselines(groups, buyer, sound)}
         return self._learn_from_even_root(state, selection, buyer, sound)
 
-    def _noise(self, buyer: Buyer, delivered: Mapping[int, Vector]) -> list[str]:
-        """Who delivered something that agrees neither with the acquirer's own update nor with the others' sum."""
-        units = directions(delivered)
+    def _noise(self, state: State, buyer: Buyer, delivered: Mapping[int, Vector]) -> list[str]:
+        """Who delivered something that has nothing in common with what is known, nor with the others' sum."""
+        units, known = directions(delivered), _known(state, buyer)
         total = sum(units.values())
-        ties = {i: tie(unit, [buyer.own_update, total - unit]) for i, unit in units.items()}
+        ties = {i: tie(unit, [*known, total - unit]) for i, unit in units.items()}
         return [buyer.providers[i] for i in noisy(ties, agreement=self.agreement)]
 
     def _learn_from_even_root(
         self, state: State, selection: Selection, buyer: Buyer, delivered: Mapping[int, Vector]
     ) -> State:
-        found = find_contrast(delivered, buyer.own_update, deviations=self.deviations)
-        worse = set(found.worse if found else ())
+        kinds, worse = self._kinds(state, buyer, delivered)
         kept = [i for group in _kept_groups(selection, delivered) for i in group if i not in worse]
         bad = set(_worse_than_best(buyer, delivered, self.deviations))
         again = bad & set(state["suspects"])  # once may be chance, twice in a row is a record
@@ -113,14 +115,28 @@ class Evidence:
             **_baselines([kept] if kept else [], buyer, delivered),
             "records": {**state["records"], **dict.fromkeys(sorted(again), state["epoch"])},
             "suspects": sorted((set(state["suspects"]) - shown) | (bad - again)),
-            **self._contrast(state, found),
+            **kinds,
         }
 
-    def _contrast(self, state: State, found: Contrast | None) -> State:
-        """What is known of kinds stays until it is due to be seen again."""
-        if found is not None:
-            return {"contrast": found.direction, "found": state["epoch"]}
-        return {"contrast": None} if state["epoch"] - state["found"] >= self.memory else {}
+    def _kinds(self, state: State, buyer: Buyer, delivered: Mapping[int, Vector]) -> tuple[State, tuple[int, ...]]:
+        """What is known of kinds after these deliveries, until it is due to be seen again; who is of the worse one."""
+        known, found = _verdict(state), find_contrast(delivered, buyer.own_update)
+        verdict = weigh(known, found) if found else known
+        if found is None or verdict is None or verdict is known:
+            if state["epoch"] - state["seen"] < self.memory:
+                return {}, ()
+            unknown = [
+                name for name, worse in state["kinds"].items() if worse
+            ]  # to be looked at before they are weighed
+            bought = {name: at for name, at in state["bought"].items() if name not in unknown}
+            return {"contrast": None, "kinds": {}, "bought": bought}, ()
+        worse = found.worse(verdict)
+        shown = {buyer.providers[i]: i in worse for i in (*found.lower, *found.upper)}
+        after = {
+            "contrast": verdict.direction, "leans": [verdict.total, verdict.findings],
+            "kinds": verdict.carried(state["kinds"], known) | shown, "seen": state["epoch"],
+        }  # fmt: skip
+        return after, worse if verdict.certainty >= self.deviations else ()
 
 
 class _Case:
@@ -148,7 +164,7 @@ class _Case:
         if not self.left().size:
             return replace(nobody(scores.size), scores=scores, roles=tuple(self.roles), reasons=tuple(self.reasons))
         clustered = self._cluster(scores)
-        if self.even:
+        if self.even and not self._look_around(clustered):
             self._drop_less_agreeing(clustered, scores)
         self._look_at_groups(clustered)
         self._apply_budget(clustered)
@@ -197,24 +213,36 @@ class _Case:
                 originals.append(int(i))
 
     def _drop_worse_kind(self) -> None:
-        """Drop who goes where the worse kind of earlier deliveries went; buy a look at some when it is due again."""
-        if self.state["contrast"] is None or not self.even:
+        """Drop who was of the worse kind of deliveries; when it is due, look at some of them again."""
+        verdict, kinds = _verdict(self.state), self.state["kinds"]
+        if verdict is None or verdict.certainty < self.rule.deviations or not self.even:
             return
-        along, left = self.buyer.score(self.state["contrast"]), self.left()
-        left = left[np.isfinite(along[left])]
-        upper = upper_group(along[left]) if left.size > 1 else None
-        if upper is None:
-            return
-        worse = left[~upper]
-        if self.state["epoch"] - self.state["found"] >= self.rule.memory:
+        worse = np.array([i for i in self.left() if kinds.get(self.buyer.providers[i])], dtype=np.int64)
+        if self.state["epoch"] - self.state["seen"] >= self.rule.memory:
             self._look(worse)
-        self._drop(worse, Role.DROPPED, "is of a kind that agrees less with training on the root data")
+        self._drop(worse, Role.DROPPED, WORSE_KIND)
 
     def _cluster(self, scores: Floats) -> Selection:
         """The paper's clustering of who is left."""
         known = np.where([role is Role.HIGH_QUALITY for role in self.roles], scores, np.nan)
         options = {"threshold": self.rule.threshold, "max_clusters": self.rule.max_clusters, "candidate_share": 0.0}
         return replace(select_answered(known, baseline=None, rng=self.rng, **options), scores=scores)
+
+    def _look_around(self, clustered: Selection) -> bool:
+        """Before somebody unknown is weighed, look at all that the budget buys; drop the worse one of two kinds."""
+        known = self.state["bought"]
+        turn = sorted(self._in_turn(clustered), key=lambda i: self.buyer.providers[i] in known)  # the unknown first
+        seen = turn[: self._places() - len(self.looked)]
+        if len(seen) < FEWEST or all(self.buyer.providers[i] in known for i in seen):
+            return False
+        self.looked.update(bought := self.buyer.buy(seen))
+        found = find_contrast(bought, self.buyer.own_update)
+        verdict = weigh(_verdict(self.state), found) if found else None
+        if found is None or verdict is None or verdict.certainty < self.rule.deviations:
+            return False
+        self._drop(found.worse(verdict), Role.DROPPED, WORSE_KIND)
+        self._drop([i for i in self.left() if i not in self.looked], Role.SPARED, BUDGET)
+        return True
 
     def _look_at_groups(self, clustered: Selection) -> None:
         """Buy a look at every group; drop those that are noise, then those that do harm."""
@@ -235,10 +263,8 @@ class _Case:
         self._weigh_by_length(groups, means)
 
     def _ties(self, looks: Mapping[int, Mapping[int, Vector]]) -> dict[int, float]:
-        """By group: the most that one of its looks has in common with the baselines, the own update or another look."""
-        state, own = self.state, self.buyer.own_update
-        known = [vector for vector in (own, state["left"], state["right"]) if vector is not None]
-        ties = {}
+        """By group: the most that one of its looks has in common with what is known, or with another look."""
+        known, ties = _known(self.state, self.buyer), {}
         for group, bought in looks.items():
             vectors = list(bought.values())
             ties[group] = max(tie(look, [*known, *vectors[:i], *vectors[i + 1 :]]) for i, look in enumerate(vectors))
@@ -271,22 +297,16 @@ class _Case:
         parts = [own[members][np.isfinite(own[members])] for members in groups]
         best = max((part for part in parts if part.size), key=np.mean, default=scores)
         for members, part in zip(groups, parts, strict=True):
-            if part.size and part is not best and higher(best, part, self.rule.deviations):
+            if part.size and part is not best and clearly_above(best, part, self.rule.deviations):
                 why = "its group agrees less with training on the root data than another one does"
                 self._drop(members, Role.DROPPED, why)
 
     def _apply_budget(self, clustered: Selection) -> None:
-        """Buy of every group its share, who was not bought for longest first; a look is paid for, wherever it led."""
-        wanted = [i for i in self.left().tolist() if i in self.looked]
-        room = max(1, int(self.rule.budget * len(self.buyer.providers) + 1e-9) - len(self.looked) + len(wanted))
-        places = {}
-        for members in self._groups(clustered):
-            queue = [i for i in self.rng.permutation(members).tolist() if i not in self.looked]
-            queue.sort(key=lambda i: self.state["bought"].get(self.buyer.providers[i], -1))
-            taken = members.size - len(queue)
-            places.update({i: (taken + turn + 0.5) / members.size for turn, i in enumerate(queue)})
-        others = sorted(places, key=places.__getitem__)
-        self._drop(others[max(0, room - len(wanted)) :], Role.SPARED, "good enough, but the budget went to others")
+        """Buy up to the budget; a look is paid for, wherever it led."""
+        wanted = np.isin(self.left(), list(self.looked)).sum()
+        room = max(1, self._places() - len(self.looked) + wanted) - wanted
+        others = [i for i in self._in_turn(clustered) if i not in self.looked]
+        self._drop(others[max(0, room) :], Role.SPARED, BUDGET)
 
     # --- helpers -------------------------------------------------------------------------------------------------
 
@@ -297,9 +317,24 @@ class _Case:
             for label in range(clustered.clusters)
         ]
 
+    def _places(self) -> int:
+        """How many the budget buys."""
+        return int(self.rule.budget * len(self.buyer.providers) + 1e-9)
+
+    def _in_turn(self, clustered: Selection) -> list[int]:
+        """Of every group its share; in a group those looked at, then who was not bought for longest."""
+        places = {}
+        for members in self._groups(clustered):
+            turn = self.rng.permutation(members).tolist()
+            turn.sort(key=lambda i: (i not in self.looked, self.state["bought"].get(self.buyer.providers[i], -1)))
+            places.update({i: (place + 0.5) / members.size for place, i in enumerate(turn)})
+        return sorted(places, key=places.__getitem__)
+
     def _look(self, members: NDArray[np.int64]) -> Mapping[int, Vector]:
-        chosen = self.rng.choice(members, size=min(self.rule.looks, members.size), replace=False)
-        bought = self.buyer.buy([int(i) for i in chosen])
+        seen = [i for i in members.tolist() if i in self.looked][: self.rule.looks]
+        fresh = [i for i in members.tolist() if i not in self.looked]
+        chosen = self.rng.choice(fresh, size=min(self.rule.looks - len(seen), len(fresh)), replace=False)
+        bought = self.buyer.buy([*seen, *chosen.tolist()])
         self.looked.update(bought)
         return bought
 
@@ -323,6 +358,17 @@ class _Case:
             roles=tuple(self.roles),
             reasons=tuple(self.reasons),
         )
+
+
+def _verdict(state: State) -> Verdict | None:
+    """What was found out about kinds of deliveries."""
+    return None if state["contrast"] is None else Verdict(state["contrast"], *state["leans"])
+
+
+def _known(state: State, buyer: Buyer) -> list[Vector]:
+    """What honest updates have something in common with: late in training often little more than the model itself."""
+    known = (buyer.own_update, buyer.model, state["left"], state["right"])
+    return [vector for vector in known if vector is not None]
 
 
 def judge(buyer: Buyer, model: Vector) -> tuple[float, float]:

@@ -223,8 +223,8 @@ def test_scores_are_given_once_for_each_baseline_and_at_the_right_time(opened):
     first = say(market, ms.ScoreRequest(epoch=1, baseline=0, body=bodies[0]))
     assert isinstance(first, ms.ScoreReply)
     assert refused(market, ms.ScoreRequest(epoch=1, baseline=0, body=bodies[1]), "each is answered once")
-    assert refused(market, ms.ScoreRequest(epoch=1, baseline=5, body=bodies[1]), "the terms allow 5 baselines")
-    assert refused(market, ms.ScoreRequest(epoch=1, baseline=-1, body=bodies[1]), "the terms allow 5 baselines")
+    assert refused(market, ms.ScoreRequest(epoch=1, baseline=4, body=bodies[1]), "the terms allow 4 baselines")
+    assert refused(market, ms.ScoreRequest(epoch=1, baseline=-1, body=bodies[1]), "the terms allow 4 baselines")
     assert isinstance(say(market, ms.ScoreRequest(epoch=1, baseline=1, body=b"rubbish")), ms.Refusal)
     market.restart_provider(0)  # a restart forgets nothing
     assert say(market, ms.ScoreRequest(epoch=1, baseline=0, body=bodies[0])) == first

@@ -106,7 +106,7 @@ def test_any_text_and_number_survive_their_file(tmp_path_factory, name, scale, v
         ({"settlement": {"scale": float("inf")}}, "scale"),
         ({"selection": {"rule": "fair"}}, "rule"),
         ({"selection": {"rule": "martfl", "baselines": 0}}, "baselines must be at least 1"),
-        ({"selection": {"rule": "evidence", "baselines": 4}}, "baselines must be at least 5 for rule 'evidence'"),
+        ({"selection": {"rule": "evidence", "baselines": 3}}, "baselines must be at least 4 for rule 'evidence'"),
         ({"selection": {"scorer": "trust"}}, "scorer"),
         ({"reputation": {"exclude_after": -1}}, "exclude_after"),
         ({"task": {"entry": "no colon"}}, "module:function"),

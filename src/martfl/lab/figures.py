@@ -104,6 +104,9 @@ def draw(
         place.set_title(_panel_title(panel), fontsize=9)
         place.grid(alpha=0.25)
         DRAW[spec.kind](place, panel)
+        if not _holds_data(place):
+            place.set_axis_off()
+            place.set_title("")
     for place in axes[len(panels) :]:
         place.set_axis_off()
     _legend(canvas, axes)
@@ -124,11 +127,11 @@ def style_of(name: Any, position: int) -> dict[str, Any]:
     """A colour and a mark per line; the oracle, a bound and no rival, in black dashes."""
     if name == "oracle":
         return {"color": "black", "marker": "", "linestyle": "--"}
-    again = position // len(SERIES)  # a colour that comes again has another mark
+    again = position // len(SERIES)  # a colour that comes again has another mark and other strokes
     return {
         "color": SERIES[position % len(SERIES)],
         "marker": MARKERS[(position + again) % len(MARKERS)],
-        "linestyle": "-",
+        "linestyle": "-." if again else "-",
     }
 
 
@@ -153,11 +156,19 @@ def _panels(
     ]
 
 
+def _holds_data(axes: Axes) -> bool:
+    """Whether anything was drawn; a metric that an attack does not have leaves nothing."""
+    if not axes.lines:
+        return bool(axes.patches or axes.collections)
+    return any(np.isfinite(np.asarray(line.get_ydata(), dtype=np.float64)).any() for line in axes.lines)
+
+
 def _columns(spec: FigureSpec, panels: Sequence[Panel]) -> int:
-    """One row per value of the first panel setting, if that fits; else rows of four."""
+    """One row per value of the first panel setting, if that fits; else about four, all metrics of a case in one row."""
     rows = len({panel.where[spec.panels[0]] for panel in panels}) if len(spec.panels) > 1 else 1
     wide = len(panels) // rows
-    return wide if wide <= 5 else 4
+    metrics = len({panel.metric for panel in panels})
+    return wide if wide <= 5 else metrics * max(1, 4 // metrics)
 
 
 def _lines(axes: Axes, panel: Panel) -> None:

@@ -78,7 +78,7 @@ class SelectionTerms:
 
     rule: str = "evidence"
     options: dict[str, Any] = field(default_factory=dict)
-    baselines: int = 5
+    baselines: int = 4
     scorer: str = "ckks"
 
 

@@ -9,10 +9,10 @@ that the buyer can hold up to it:
 - *does harm*: the current model plus the mean of a few of its updates, bought for a look, is worse on the root data
   than the current model, and than the best group's, by several standard errors, judged only on the classes that the
   root data hold;
-- *agrees less with clean training*: only where the root data hold all classes evenly, so that they can tell good from
-  bad. Its group's mean cosine with the acquirer's own update lies below another group's, it goes where the worse of two
-  kinds of earlier deliveries went, or it delivered models that are clearly worse than the best one of their epoch,
-  twice in a row; who did is left out for some epochs.
+- *is of a worse kind*: only where no half of the classes dominates the root data, so that they can tell good from bad.
+  It delivered updates of the worse one of two kinds (`contrast`), its group's mean cosine with the acquirer's own
+  update lies below another group's, or it delivered models that are clearly worse than the best one of their epoch,
+  twice in a row. Who is unknown is looked at before it is weighed; who is of the worse kind is looked at again later.
 
 A low or negative score alone is no evidence: where the root data are biased, the baseline may be the one that errs.
 What is left is bought up to the budget: of every group its share, first who was not bought for longest, at equal

@@ -95,6 +95,7 @@ def test_what_json_cannot_say_is_null(capsys):
         (["demo", "--resume", "nowhere"], "error: nowhere holds no demo to resume"),
         (["bench", "selection", "--providers", "-3"], "error: providers must be numbers of at least 1, got -3"),
         (["bench", "scoring", "--parameters", "1"], "error: parameters must be at least 2"),
+        (["bench", "lab", "--device", "tpu"], "error: device must be cpu or cuda, got 'tpu'"),
         (["lab", "run", "nothing.toml"], "error: no experiment file nothing.toml"),
         (["lab", "table", "nothing.toml"], "error: no experiment file nothing.toml"),
         (["report", "nowhere"], "error: no acquirer's journal in nowhere"),

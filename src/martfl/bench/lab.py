@@ -15,7 +15,7 @@ from martfl.lab.config import make_config
 from martfl.lab.data import load_dataset
 from martfl.lab.experiment import Runtime, run_experiment
 from martfl.lab.setup import Setup, make_setup
-from martfl.lab.trainer import Plan, make_plan
+from martfl.lab.trainer import Plan, make_plan, prepare_device
 from martfl.lab.trainer.plain import PlainTrainer
 
 DATASETS = ("trec", "fmnist", "cifar10", "ag-news")
@@ -58,7 +58,7 @@ def _seconds(work: Callable[[], object], device: torch.device) -> float:
 def bench_dataset(dataset: str, *, runtime: Runtime, rounds: int, repeats: int, precision: str) -> LabTiming:
     """Time whole rounds, then training alone, then the plain loop on the same batches."""
     config = make_config({"dataset": dataset, "rule": "fedavg", "rounds": rounds, "precision": precision})
-    device = torch.device(runtime.device)
+    device = prepare_device(runtime.device, precision=precision)
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
     result = run_experiment(config, runtime=runtime)

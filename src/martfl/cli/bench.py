@@ -86,14 +86,25 @@ def lab(
     """Seconds a round of the lab, evaluation included, beside a plain loop over clients."""
     from martfl.bench.lab import DATASETS, bench_lab
 
-    names = tuple(datasets.split(",")) if datasets else DATASETS
-    result = bench_lab(datasets=names, device=device, data=data, rounds=rounds, repeats=repeats, precision=precision)
-    rows = [
-        (t.dataset, t.clients, f"{t.parameters:,}", f"{t.round_s:.3f}", f"{t.train_s:.3f}", f"{t.plain_s:.3f}",
+    wanted = tuple(datasets.split(",")) if datasets else DATASETS
+    result = bench_lab(datasets=wanted, device=device, data=data, rounds=rounds, repeats=repeats, precision=precision)
+    columns = [
+        (t.clients, f"{t.parameters:,}", f"{t.round_s:.3f}", f"{t.train_s:.3f}", f"{t.plain_s:.3f}",
          f"{t.speedup:.1f}", "yes" if t.repeats_exactly else "NO", f"{t.peak_mb:,.0f}")
         for t in result
     ]  # fmt: skip
-    heads = ["dataset", "clients", "parameters", "round s", "training s", "plain loop s", "ratio", "repeats", "peak MB"]
+    names = (
+        "clients",
+        "parameters",
+        "s a round",
+        "training, s",
+        "plain loop, s",
+        "ratio",
+        "same bits again",
+        "peak MB",
+    )
+    rows = [(name, *values) for name, values in zip(names, zip(*columns, strict=True), strict=True)]
+    heads = ["", *(t.dataset for t in result)]
     emit(result, as_json=json, render=lambda: [table(f"The lab on {result[0].device}", heads, rows)])
 
 

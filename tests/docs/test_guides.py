@@ -22,7 +22,7 @@ def _check_story(folder):
     result = json.loads((folder / "market" / "result.json").read_text())
     (epoch,) = result["epochs"]
     assert epoch["dropped"] == ["Alder"] and epoch["verified"]
-    assert epoch["paid"] == dict.fromkeys(["Birch", "Dogwood"], 51 * 10**16)
+    assert epoch["paid"] == dict.fromkeys(["Cedar", "Dogwood"], 51 * 10**16)
     assert (result["deposited"], result["refunded"]) == (152 * 10**16, 50 * 10**16)
     assert all("Birch" in (folder / name).read_text() for name in ("market/report.html", "report.html"))
 

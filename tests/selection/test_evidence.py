@@ -201,15 +201,15 @@ def test_when_everybody_does_harm_somebody_still_is_bought(world) -> None:
 # --- kinds -----------------------------------------------------------------------------------------------------------
 
 
+TRUTH, POISON = (v / np.linalg.norm(v) for v in np.random.default_rng(99).normal(size=(2, 4000)))  # in every epoch
+
+
 def two_kinds(*, good, bad, seed=0):
     """Updates that are mostly noise of their own; the bad ones also share a direction that clean training lacks."""
-    rng, size = np.random.default_rng(seed), 4000
-    directions = np.random.default_rng(99).normal(size=(2, size))  # the same in every epoch
-    truth, poison = directions / np.linalg.norm(directions, axis=1, keepdims=True)
-    noise = rng.normal(size=(good + bad, size)) / np.sqrt(size)
-    updates = 0.4 * truth + noise
-    updates[good:] += 0.5 * poison
-    return updates, truth + rng.normal(size=size) / np.sqrt(size)
+    rng, size = np.random.default_rng(seed), TRUTH.size
+    updates = 0.4 * TRUTH + rng.normal(size=(good + bad, size)) / np.sqrt(size)
+    updates[good:] += 0.5 * POISON
+    return updates, TRUTH + rng.normal(size=size) / np.sqrt(size)
 
 
 @pytest.mark.parametrize(("good", "bad"), [(12, 6), (8, 8), (5, 13)])
@@ -225,6 +225,71 @@ def test_a_kind_that_agrees_less_with_clean_training_is_dropped_from_the_next_ep
         state = strategy.learn(state, last, buyer, buyer.deliver(last))
     assert not last.weights[good:].any() and (last.weights[:good] > 0).all()
     assert all("kind" in last.reason(i) or "agrees less" in last.reason(i) for i in range(good, good + bad))
+
+
+def kind_buyer(world, *, good, bad, seed=0, poison=0.5, own=None):
+    """A buyer whose root data do not show the poison."""
+    updates, clean = two_kinds(good=good, bad=bad, seed=seed)
+    if poison != 0.5:
+        updates[good:] += (poison - 0.5) * POISON
+    buyer = world.buyer(updates, own_update=clean if own is None else own, model=np.zeros(updates.shape[1]))
+    blind = np.zeros((1, buyer.labels.size), dtype=np.int64)
+    buyer.predict = lambda models, among=None: blind.repeat(len(models), axis=0)
+    return buyer
+
+
+def trade(strategy, state, buyer, *, seed=0):
+    state, selection = strategy.decide(state, buyer, np.random.default_rng(seed))
+    return strategy.learn(state, selection, buyer, buyer.deliver(selection)), selection
+
+
+@pytest.mark.parametrize(("good", "bad"), [(12, 6), (5, 13)])
+def test_attackers_have_no_first_epoch(world, good, bad) -> None:
+    """Who is unknown is looked at before it is weighed."""
+    state, first = trade(evidence(), evidence().start(), kind_buyer(world, good=good, bad=bad, poison=1.0))
+    assert not first.weights[good:].any() and first.weights[:good].any()
+    assert all("besides the task" in first.reason(i) for i in range(good, good + bad) if i in first.bought)
+    _, second = trade(evidence(), state, kind_buyer(world, good=good, bad=bad, poison=1.0, seed=1), seed=1)
+    assert not second.weights[good:].any(), "and those that nobody looked at in the first epoch have no second one"
+
+
+def test_an_own_update_that_errs_is_overruled_by_a_shared_secret(world) -> None:
+    rng = np.random.default_rng(5)
+    misled = POISON + rng.normal(size=POISON.size) / np.sqrt(POISON.size)
+    _, first = trade(evidence(), evidence().start(), kind_buyer(world, good=10, bad=8, poison=1.0, own=misled))
+    assert not first.weights[10:].any() and first.weights[:10].any()
+
+
+def test_the_worse_kind_is_looked_at_again_and_can_come_back(world) -> None:
+    strategy = evidence(memory=3)
+    state, _ = trade(strategy, strategy.start(), kind_buyer(world, good=10, bad=8, poison=1.0))
+    looks = []
+    for epoch in range(1, 5):
+        buyer = kind_buyer(world, good=10, bad=8, poison=1.0, seed=epoch)
+        state, selection = trade(strategy, state, buyer, seed=epoch)
+        assert not selection.weights[10:].any()
+        looks.append(sum(i >= 10 for i in buyer.bought))
+    assert 0 in looks and max(looks[1:]) == strategy.looks, "left alone, until it is due to be looked at"
+    for epoch in range(5, 13):
+        state, selection = trade(strategy, state, kind_buyer(world, good=10, bad=8, poison=0.0, seed=epoch), seed=epoch)
+    assert selection.weights[10:].any(), "who gave up attacking is bought again"
+
+
+def test_kinds_among_newcomers_are_not_judged_by_a_verdict_about_others(world) -> None:
+    """An unclear difference, while the verdict is about something else, drops nobody."""
+    strategy = evidence(budget=1.0)
+    state, _ = trade(strategy, strategy.start(), kind_buyer(world, good=10, bad=8, poison=1.0))
+    rng = np.random.default_rng(7)
+    task, one, other = (vector / np.linalg.norm(vector) for vector in rng.normal(size=(3, POISON.size)))
+    rows = 0.4 * task + rng.normal(size=(12, POISON.size)) / np.sqrt(POISON.size)
+    rows[:6] += 0.5 * one
+    rows[6:] += 0.5 * other
+    buyer = world.buyer(rows, own_update=rng.normal(size=POISON.size), model=np.zeros(POISON.size))
+    buyer.providers = [f"new {i}" for i in range(12)]
+    blind = np.zeros((1, buyer.labels.size), dtype=np.int64)
+    buyer.predict = lambda models, among=None: blind.repeat(len(models), axis=0)
+    _, selection = strategy.decide(state, buyer, np.random.default_rng(0))
+    assert not any("kind" in selection.reason(i) for i in range(12))
 
 
 # --- what is bought --------------------------------------------------------------------------------------------------

@@ -23,8 +23,6 @@ from martfl.selection.kmeans import Floats, kmeans
 FEWEST = 4  # updates among which kinds can be told apart
 MOST = 8.0  # deviations; what is surer counts no more
 EXPLAINED = 0.9  # of the scatter that two kinds must explain; two halves of a uniform spread explain 0.75
-
-
 CONSPIRACY = 3  # the fewest that share a secret; two may be alike by chance
 ALIKE = (1.5, 10.0)  # times as alike as the other kind that a kind with a secret is; beyond, the other one is noise
 OTHER = 0.8  # the most that two kinds have in common, as a correlation, where one of them has a secret

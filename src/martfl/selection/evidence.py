@@ -125,10 +125,8 @@ class Evidence:
         if found is None or verdict is None or verdict is known:
             if state["epoch"] - state["seen"] < self.memory:
                 return {}, ()
-            unknown = [
-                name for name, worse in state["kinds"].items() if worse
-            ]  # to be looked at before they are weighed
-            bought = {name: at for name, at in state["bought"].items() if name not in unknown}
+            forgotten = [name for name, worse in state["kinds"].items() if worse]  # unknown again, to be looked at
+            bought = {name: at for name, at in state["bought"].items() if name not in forgotten}
             return {"contrast": None, "kinds": {}, "bought": bought}, ()
         worse = found.worse(verdict)
         shown = {buyer.providers[i]: i in worse for i in (*found.lower, *found.upper)}
@@ -230,16 +228,16 @@ class _Case:
 
     def _look_around(self, clustered: Selection) -> bool:
         """Before somebody unknown is weighed, look at all that the budget buys; drop the worse one of two kinds."""
-        known = self.state["bought"]
-        turn = sorted(self._in_turn(clustered), key=lambda i: self.buyer.providers[i] in known)  # the unknown first
+        before = self.state["bought"]
+        turn = sorted(self._in_turn(clustered), key=lambda i: self.buyer.providers[i] in before)  # the unknown first
         seen = turn[: self._places() - len(self.looked)]
-        if len(seen) < FEWEST or all(self.buyer.providers[i] in known for i in seen):
+        if len(seen) < FEWEST or all(self.buyer.providers[i] in before for i in seen):
             return False
         self.looked.update(bought := self.buyer.buy(seen))
-        found = find_contrast(bought, self.buyer.own_update)
-        verdict = weigh(_verdict(self.state), found) if found else None
-        if found is None or verdict is None or verdict.certainty < self.rule.deviations:
-            return False
+        known, found = _verdict(self.state), find_contrast(bought, self.buyer.own_update)
+        verdict = weigh(known, found) if found else known
+        if found is None or verdict is None or verdict is known or verdict.certainty < self.rule.deviations:
+            return False  # nothing certain about these
         self._drop(found.worse(verdict), Role.DROPPED, WORSE_KIND)
         self._drop([i for i in self.left() if i not in self.looked], Role.SPARED, BUDGET)
         return True

@@ -26,6 +26,7 @@ SMALLER = {  # the whole command line → what is put behind it; the first that 
     rf"{LAB} run \S+biased\S+ --data DATA --device cuda --seeds 0,1,2": f"{TINY_RUN} --only biased=0.2 {ONE_DATASET}",
     rf"{LAB} run experiments/\S*biased\S* .*": f"{TINY_RUN} --only biased=0.2",
     rf"{LAB} run experiments/quantisation.*": f"{TINY} {ONE_DATASET}",
+    rf"{LAB} run experiments/selection-budget.*": f"{TINY} --only rule=oracle --only root=biased",
     rf"{LAB} run experiments/selection-poisoned-root.*": f"{TINY_RUN} --only attack=none --only root_poisoned=0.1",
     rf"{LAB} run experiments/selection-strong.*": f"{TINY_RUN} --only malicious=0.2",
     rf"{LAB} run experiments/.* --only rule=.*": f"{TINY} --only malicious=0.3",

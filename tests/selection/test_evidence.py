@@ -204,12 +204,24 @@ def test_when_everybody_does_harm_somebody_still_is_bought(world) -> None:
 TRUTH, POISON = (v / np.linalg.norm(v) for v in np.random.default_rng(99).normal(size=(2, 4000)))  # in every epoch
 
 
-def two_kinds(*, good, bad, seed=0):
+def two_kinds(*, good, bad, seed=0, poison=0.5):
     """Updates that are mostly noise of their own; the bad ones also share a direction that clean training lacks."""
     rng, size = np.random.default_rng(seed), TRUTH.size
     updates = 0.4 * TRUTH + rng.normal(size=(good + bad, size)) / np.sqrt(size)
-    updates[good:] += 0.5 * POISON
+    updates[good:] += poison * POISON
     return updates, TRUTH + rng.normal(size=size) / np.sqrt(size)
+
+
+def blind(buyer):
+    """The same with root data on which nothing shows."""
+    nothing = np.zeros((1, buyer.labels.size), dtype=np.int64)
+    buyer.predict = lambda models, among=None: nothing.repeat(len(models), axis=0)
+    return buyer
+
+
+def kind_buyer(world, *, good, bad, seed=0, poison=0.5, own=None):
+    updates, clean = two_kinds(good=good, bad=bad, seed=seed, poison=poison)
+    return blind(world.buyer(updates, own_update=clean if own is None else own, model=np.zeros(updates.shape[1])))
 
 
 @pytest.mark.parametrize(("good", "bad"), [(12, 6), (8, 8), (5, 13)])
@@ -217,25 +229,11 @@ def test_a_kind_that_agrees_less_with_clean_training_is_dropped_from_the_next_ep
     """Also where it is the majority."""
     strategy, state, last = evidence(budget=1.0, deviations=2.0), None, None
     for epoch in range(3):
-        updates, own = two_kinds(good=good, bad=bad, seed=epoch)
-        buyer = world.buyer(updates, own_update=own, model=np.zeros(updates.shape[1]))
-        blind = np.zeros((1, buyer.labels.size), dtype=np.int64)  # root data on which the poison does not show
-        buyer.predict = lambda models, among=None, blind=blind: blind.repeat(len(models), axis=0)
+        buyer = kind_buyer(world, good=good, bad=bad, seed=epoch)
         state, last = strategy.decide(state or strategy.start(), buyer, np.random.default_rng(epoch))
         state = strategy.learn(state, last, buyer, buyer.deliver(last))
     assert not last.weights[good:].any() and (last.weights[:good] > 0).all()
     assert all("kind" in last.reason(i) or "agrees less" in last.reason(i) for i in range(good, good + bad))
-
-
-def kind_buyer(world, *, good, bad, seed=0, poison=0.5, own=None):
-    """A buyer whose root data do not show the poison."""
-    updates, clean = two_kinds(good=good, bad=bad, seed=seed)
-    if poison != 0.5:
-        updates[good:] += (poison - 0.5) * POISON
-    buyer = world.buyer(updates, own_update=clean if own is None else own, model=np.zeros(updates.shape[1]))
-    blind = np.zeros((1, buyer.labels.size), dtype=np.int64)
-    buyer.predict = lambda models, among=None: blind.repeat(len(models), axis=0)
-    return buyer
 
 
 def trade(strategy, state, buyer, *, seed=0):
@@ -284,10 +282,8 @@ def test_kinds_among_newcomers_are_not_judged_by_a_verdict_about_others(world) -
     rows = 0.4 * task + rng.normal(size=(12, POISON.size)) / np.sqrt(POISON.size)
     rows[:6] += 0.5 * one
     rows[6:] += 0.5 * other
-    buyer = world.buyer(rows, own_update=rng.normal(size=POISON.size), model=np.zeros(POISON.size))
+    buyer = blind(world.buyer(rows, own_update=rng.normal(size=POISON.size), model=np.zeros(POISON.size)))
     buyer.providers = [f"new {i}" for i in range(12)]
-    blind = np.zeros((1, buyer.labels.size), dtype=np.int64)
-    buyer.predict = lambda models, among=None: blind.repeat(len(models), axis=0)
     _, selection = strategy.decide(state, buyer, np.random.default_rng(0))
     assert not any("kind" in selection.reason(i) for i in range(12))
 

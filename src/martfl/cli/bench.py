@@ -86,24 +86,18 @@ def lab(
     """Seconds a round of the lab, evaluation included, beside a plain loop over clients."""
     from martfl.bench.lab import DATASETS, bench_lab
 
-    wanted = tuple(datasets.split(",")) if datasets else DATASETS
-    result = bench_lab(datasets=wanted, device=device, data=data, rounds=rounds, repeats=repeats, precision=precision)
-    columns = [
-        (t.clients, f"{t.parameters:,}", f"{t.round_s:.3f}", f"{t.train_s:.3f}", f"{t.plain_s:.3f}",
-         f"{t.speedup:.1f}", "yes" if t.repeats_exactly else "NO", f"{t.peak_mb:,.0f}")
-        for t in result
-    ]  # fmt: skip
-    names = (
-        "clients",
-        "parameters",
-        "s a round",
-        "training, s",
-        "plain loop, s",
-        "ratio",
-        "same bits again",
-        "peak MB",
-    )
-    rows = [(name, *values) for name, values in zip(names, zip(*columns, strict=True), strict=True)]
+    names = tuple(datasets.split(",")) if datasets else DATASETS
+    result = bench_lab(datasets=names, device=device, data=data, rounds=rounds, repeats=repeats, precision=precision)
+    rows = [
+        ("clients", *(t.clients for t in result)),
+        ("parameters", *(f"{t.parameters:,}" for t in result)),
+        ("s a round", *(f"{t.round_s:.3f}" for t in result)),
+        ("training, s", *(f"{t.train_s:.3f}" for t in result)),
+        ("plain loop, s", *(f"{t.plain_s:.3f}" for t in result)),
+        ("ratio", *(f"{t.speedup:.1f}" for t in result)),
+        ("same bits again", *("yes" if t.repeats_exactly else "NO" for t in result)),
+        ("peak MB", *(f"{t.peak_mb:,.0f}" for t in result)),
+    ]
     heads = ["", *(t.dataset for t in result)]
     emit(result, as_json=json, render=lambda: [table(f"The lab on {result[0].device}", heads, rows)])
 

@@ -83,13 +83,12 @@ def find_contrast(delivered: Mapping[int, Any], own: Any) -> Contrast | None:
 def weigh(known: Verdict | None, found: Contrast) -> Verdict:
     """The verdict after one more finding; one about other kinds replaces what is known only if it is clearer."""
     along = float(known.direction @ found.direction) if known else 0.0
-    if known and abs(along) < SAME_KINDS and known.certainty >= abs(found.lean):
-        return known
-    same = known if known and abs(along) >= SAME_KINDS else None
-    sign = -1.0 if along < 0 and same else 1.0
-    total = (same.total if same else 0.0) + sign * found.lean
-    findings = (same.findings if same else 0) + 1
-    return Verdict((sign if total >= 0 else -sign) * found.direction, abs(total), findings)
+    if known is None or abs(along) < SAME_KINDS:
+        fresh = Verdict(found.direction if found.lean >= 0 else -found.direction, abs(found.lean), 1)
+        return known if known and known.certainty >= fresh.certainty else fresh
+    sign = 1.0 if along >= 0 else -1.0
+    total = known.total + sign * found.lean
+    return Verdict((sign if total >= 0 else -sign) * found.direction, abs(total), known.findings + 1)
 
 
 def upper_group(values: Floats) -> NDArray[np.bool_] | None:

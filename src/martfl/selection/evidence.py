@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from martfl.errors import InputError
-from martfl.selection.contrast import FEWEST, Verdict, clearly_above, find_contrast, weigh
+from martfl.selection.contrast import FEWEST, Contrast, Verdict, clearly_above, find_contrast, weigh
 from martfl.selection.halves import combine, directions, mean_direction, norm, split_halves
 from martfl.selection.kappa import cohen_kappa, kappa_deviation
 from martfl.selection.kmeans import Floats
@@ -120,19 +120,19 @@ class Evidence:
 
     def _kinds(self, state: State, buyer: Buyer, delivered: Mapping[int, Vector]) -> tuple[State, tuple[int, ...]]:
         """What is known of kinds after these deliveries, until it is due to be seen again; who is of the worse one."""
-        known, found = _verdict(state), find_contrast(delivered, buyer.own_update)
-        verdict = weigh(known, found) if found else known
-        if found is None or verdict is None or verdict is known:
+        news = _news(state, buyer, delivered)
+        if news is None:
             if state["epoch"] - state["seen"] < self.memory:
                 return {}, ()
             forgotten = [name for name, worse in state["kinds"].items() if worse]  # unknown again, to be looked at
             bought = {name: at for name, at in state["bought"].items() if name not in forgotten}
             return {"contrast": None, "kinds": {}, "bought": bought}, ()
+        found, verdict = news
         worse = found.worse(verdict)
         shown = {buyer.providers[i]: i in worse for i in (*found.lower, *found.upper)}
         after = {
             "contrast": verdict.direction, "leans": [verdict.total, verdict.findings],
-            "kinds": verdict.carried(state["kinds"], known) | shown, "seen": state["epoch"],
+            "kinds": verdict.carried(state["kinds"], _verdict(state)) | shown, "seen": state["epoch"],
         }  # fmt: skip
         return after, worse if verdict.certainty >= self.deviations else ()
 
@@ -234,10 +234,10 @@ class _Case:
         if len(seen) < FEWEST or all(self.buyer.providers[i] in before for i in seen):
             return False
         self.looked.update(bought := self.buyer.buy(seen))
-        known, found = _verdict(self.state), find_contrast(bought, self.buyer.own_update)
-        verdict = weigh(known, found) if found else known
-        if found is None or verdict is None or verdict is known or verdict.certainty < self.rule.deviations:
-            return False  # nothing certain about these
+        news = _news(self.state, self.buyer, bought)
+        if news is None or news[1].certainty < self.rule.deviations:
+            return False
+        found, verdict = news
         self._drop(found.worse(verdict), Role.DROPPED, WORSE_KIND)
         self._drop([i for i in self.left() if i not in self.looked], Role.SPARED, BUDGET)
         return True
@@ -361,6 +361,13 @@ class _Case:
 def _verdict(state: State) -> Verdict | None:
     """What was found out about kinds of deliveries."""
     return None if state["contrast"] is None else Verdict(state["contrast"], *state["leans"])
+
+
+def _news(state: State, buyer: Buyer, delivered: Mapping[int, Vector]) -> tuple[Contrast, Verdict] | None:
+    """Two kinds among deliveries and the verdict on them; None where nothing is learnt about kinds."""
+    known, found = _verdict(state), find_contrast(delivered, buyer.own_update)
+    verdict = weigh(known, found) if found else known
+    return None if found is None or verdict is None or verdict is known else (found, verdict)
 
 
 def _known(state: State, buyer: Buyer) -> list[Vector]:

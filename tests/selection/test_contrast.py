@@ -5,14 +5,30 @@ import pytest
 
 from martfl.selection.contrast import (
     MOST,
+    OWN,
+    SECRET,
     Contrast,
-    Verdict,
+    add_up,
     clearly_above,
     deviations_above,
     find_contrast,
     upper_group,
-    weigh,
+    worse,
 )
+
+
+def blind(means):
+    """Root data on which nothing shows."""
+    return np.ones((len(means), 50), dtype=bool)
+
+
+def named(rows) -> dict:
+    return {f"p{i}": row for i, row in enumerate(rows)}
+
+
+def blamed(found) -> set[int]:
+    """Who is of the kind that a finding speaks against."""
+    return {int(name[1:]) for name in (found.lower if found.lean > 0 else found.upper)}
 
 
 def deliveries(*, good, bad, strength=0.5, seed=0, size=4000):
@@ -22,53 +38,72 @@ def deliveries(*, good, bad, strength=0.5, seed=0, size=4000):
     rows = 0.5 * truth + rng.normal(size=(good + bad, size)) / np.sqrt(size)
     rows[good:] += strength * poison
     rows *= rng.uniform(0.5, 5.0, size=(good + bad, 1))
-    return dict(enumerate(rows)), truth + rng.normal(size=size) / np.sqrt(size)
+    return named(rows), truth + rng.normal(size=size) / np.sqrt(size)
+
+
+def two_alike(*, good, bad, seed) -> tuple[dict, np.ndarray]:
+    """Two kinds of equal standing: each has something of its own besides the task; and what the first one has."""
+    rng = np.random.default_rng(seed)
+    task, one, other = (direction / np.linalg.norm(direction) for direction in rng.normal(size=(3, 4000)))
+    rows = 0.5 * task + rng.normal(size=(good + bad, 4000)) / np.sqrt(4000)
+    rows[:good] += 0.5 * one
+    rows[good:] += 0.5 * other
+    return named(rows), one
 
 
 @pytest.mark.parametrize(("good", "bad"), [(9, 4), (6, 6), (3, 10)])
 def test_the_kind_that_agrees_less_is_named_whichever_is_larger(good, bad) -> None:
-    delivered, own = deliveries(good=good, bad=bad)
-    found = find_contrast(delivered, own)
-    assert found is not None and abs(found.lean) > 2
-    verdict = weigh(None, found)
-    worse = found.lower if found.lean > 0 else found.upper
-    assert set(worse) == set(range(good, good + bad))
-    along = np.array([row @ verdict.direction / np.linalg.norm(row) for row in delivered.values()])
-    assert along[:good].min() > along[good:].max()
-    assert np.linalg.norm(verdict.direction) == pytest.approx(1.0)
+    found = find_contrast(*two_alike(good=good, bad=bad, seed=1), blind)
+    assert found is not None and abs(found.lean) == OWN, "the own update alone says no more than that"
+    assert blamed(found) == set(range(good, good + bad))
+
+
+def test_the_kind_whose_model_is_right_less_often_is_named() -> None:
+    """Also against the own update, which counts for less."""
+    delivered, own = two_alike(good=6, bad=6, seed=1)
+    others = sum(delivered[f"p{i}"] for i in range(6, 12)) / 6
+
+    def right(means):  # one kind's model is right on 60 of 100 rows, the other one's on 35 of them
+        rows = np.arange(100)
+        return np.stack([rows < (60 if np.allclose(mean, others) else 35) for mean in means])
+
+    found = find_contrast(delivered, own, right)
+    assert blamed(found) == set(range(6))
+    assert abs(found.lean) == pytest.approx(25 / np.sqrt(25) - OWN)
 
 
 def test_one_kind_is_not_split() -> None:
-    found = [find_contrast(*deliveries(good=12, bad=0, seed=seed)) for seed in range(60)]
+    found = [find_contrast(*deliveries(good=12, bad=0, seed=seed), blind) for seed in range(60)]
     assert not any(found)
-
-
-def two_alike(seed: int) -> dict:
-    """Two kinds of equal standing: each has something of its own besides the task."""
-    rng = np.random.default_rng(seed)
-    task, one, other = (direction / np.linalg.norm(direction) for direction in rng.normal(size=(3, 4000)))
-    rows = 0.5 * task + rng.normal(size=(12, 4000)) / np.sqrt(4000)
-    rows[:6] += 0.5 * one
-    rows[6:] += 0.5 * other
-    return dict(enumerate(rows))
 
 
 def test_two_kinds_of_equal_standing_are_left_alone() -> None:
     """Without evidence of which one is worse there is nothing to hold against either."""
     rng = np.random.default_rng(3)
-    found = [find_contrast(two_alike(seed), rng.normal(size=4000)) for seed in range(40)]
+    found = [find_contrast(two_alike(good=6, bad=6, seed=seed)[0], rng.normal(size=4000), blind) for seed in range(40)]
     assert sum(result is not None for result in found) > 30, "the kinds are there to be seen"
-    assert sum(abs(result.lean) > 3 for result in found if result) <= 2
+    assert all(abs(result.lean) <= OWN for result in found if result)
 
 
 def test_a_shared_secret_tells_where_clean_training_cannot() -> None:
     rng = np.random.default_rng(4)
-    for good, bad in ((9, 4), (4, 9)):
+    for good, bad in ((9, 4), (4, 9), (9, 3)):
         for seed in range(20):
             delivered, _ = deliveries(good=good, bad=bad, strength=0.8, seed=seed)
-            found = find_contrast(delivered, rng.normal(size=4000))  # an own update that knows nothing
-            assert found is not None
-            assert set(found.lower if found.lean > 0 else found.upper) == set(range(good, good + bad))
+            found = find_contrast(delivered, rng.normal(size=4000), blind)  # an own update that knows nothing
+            assert found is not None and abs(found.lean) >= SECRET - OWN
+            assert blamed(found) == set(range(good, good + bad))
+
+
+@pytest.mark.parametrize(("task", "secret"), [(3.0, 0.8), (0.0, 0.5)])
+def test_a_secret_shows_where_all_is_in_common_and_where_nothing_is(task, secret) -> None:
+    """Early in training nearly all of every update is the common part, late nothing of the honest ones is."""
+    rng = np.random.default_rng(8)
+    common, hidden = rng.normal(size=(2, 4000)) / np.sqrt(4000)
+    rows = task * common + rng.normal(size=(12, 4000)) / np.sqrt(4000)
+    rows[7:] = 0.7 * task * common + secret * (1 + task) * hidden + rng.normal(size=(5, 4000)) / np.sqrt(4000)
+    found = find_contrast(named(rows), rng.normal(size=4000), blind)
+    assert blamed(found) == set(range(7, 12)) and abs(found.lean) >= SECRET - OWN
 
 
 def test_large_data_are_no_secret() -> None:
@@ -76,53 +111,60 @@ def test_large_data_are_no_secret() -> None:
     rng = np.random.default_rng(5)
     task = rng.normal(size=4000) / np.sqrt(4000)
     noise = rng.normal(size=(12, 4000)) / np.sqrt(4000) * np.repeat([0.3, 1.5], 6)[:, None]
-    found = find_contrast(dict(enumerate(task + noise)), task + rng.normal(size=4000) / np.sqrt(4000))
-    assert found is not None and set(found.lower if found.lean > 0 else found.upper) == set(range(6, 12))
+    found = find_contrast(named(task + noise), task + rng.normal(size=4000) / np.sqrt(4000), blind)
+    assert found is not None and blamed(found) == set(range(6, 12)) and abs(found.lean) <= OWN
 
 
-def test_the_only_ones_that_agree_share_no_secret() -> None:
-    """Beside noise honest updates are the ones that are alike."""
-    rng = np.random.default_rng(6)
-    task = rng.normal(size=4000) / np.sqrt(4000)
-    rows = task + rng.normal(size=(12, 4000)) / np.sqrt(4000)
-    rows[6:] *= rng.choice([-1.0, 1.0], size=(6, 4000))
-    found = find_contrast(dict(enumerate(rows)), task + rng.normal(size=4000) / np.sqrt(4000))
-    assert found is not None and set(found.lower if found.lean > 0 else found.upper) == set(range(6, 12))
+def test_nothing_is_held_against_those_who_are_like_everybody() -> None:
+    """Two that resemble each other besides are a kind; the crowd that they are taken from is none."""
+    delivered, _ = deliveries(good=10, bad=2, strength=0.6)
+    two = delivered["p10"] + delivered["p11"]
+
+    def right(rows, others):
+        return lambda means: np.stack(
+            [np.arange(90) < (rows if np.allclose(mean, two / 2) else others) for mean in means]
+        )
+
+    assert find_contrast(delivered, two, right(80, 10)).lean == 0.0, "however much the two are liked"
+    disliked = find_contrast(delivered, -two, right(10, 80))
+    assert blamed(disliked) == {10, 11} and abs(disliked.lean) == MOST + OWN
+
+
+def test_two_that_are_alike_share_no_secret() -> None:
+    delivered, own = deliveries(good=9, bad=2, strength=2.0)
+    found = find_contrast(delivered, own, blind)
+    assert found is not None and abs(found.lean) <= OWN
 
 
 def test_too_few_deliveries_or_no_update_of_ones_own_say_nothing() -> None:
     delivered, own = deliveries(good=3, bad=3)
-    assert find_contrast({i: delivered[i] for i in (0, 1, 3)}, own) is None
-    assert find_contrast(delivered, 0.0 * own) is None
-    assert find_contrast(dict.fromkeys(range(6), own), own) is None
+    assert find_contrast({name: delivered[name] for name in ("p0", "p1", "p3")}, own, blind) is None
+    assert find_contrast(delivered, 0.0 * own, blind) is None
+    assert find_contrast(dict.fromkeys(delivered, own), own, blind) is None
 
 
-AXIS = np.array([1.0, 0.0, 0.0])
+def test_findings_add_up_whichever_way_they_are_written() -> None:
+    leans = add_up(add_up({}, Contrast(("a",), ("b",), 2.0)), Contrast(("b", "c"), ("a",), -2.0))
+    assert leans == {"a": (-4.0, 2), "b": (4.0, 2), "c": (2.0, 1)}
+    assert worse(leans, 4 / np.sqrt(2) - 1e-9) == {"a"} and not worse(leans, 3.0)
 
 
-def finding(direction, lean: float) -> Contrast:
-    return Contrast(direction, (0,), (1,), lean)
+def test_one_finding_to_the_contrary_does_not_clear() -> None:
+    leans = {"a": (-12.0, 1), "b": (12.0, 1)}
+    leans = add_up(leans, Contrast(("b",), ("a",), 4.0))
+    assert worse(leans, 3.0) == {"a"}
+    assert not worse(add_up(leans, Contrast(("b",), ("a",), 8.0)), 3.0)
 
 
-def test_findings_about_the_same_kinds_add_up_whichever_way_they_are_written() -> None:
-    verdict = weigh(weigh(None, finding(AXIS, 2.0)), finding(-AXIS, -2.0))
-    assert verdict.direction.tolist() == AXIS.tolist() and verdict.findings == 2
-    assert verdict.certainty == pytest.approx(4 / np.sqrt(2))
-
-
-def test_one_finding_to_the_contrary_makes_a_verdict_less_certain_but_does_not_turn_it() -> None:
-    known = Verdict(AXIS, 9.0, 3)
-    after = weigh(known, finding(AXIS, -4.0))
-    assert after.direction.tolist() == AXIS.tolist() and after.certainty < known.certainty
-    turned = weigh(after, finding(AXIS, -8.0))
-    assert turned.direction.tolist() == (-AXIS).tolist() and turned.total == pytest.approx(3.0)
-
-
-def test_other_kinds_replace_the_known_ones_only_if_they_are_clearer() -> None:
-    known, other = Verdict(AXIS, 4.0, 1), np.array([0.0, 1.0, 0.0])
-    assert weigh(known, finding(other, 3.0)) is known
-    replaced = weigh(known, finding(other, -5.0))
-    assert replaced.direction.tolist() == (-other).tolist() and replaced.certainty == pytest.approx(5.0)
+def test_credit_is_for_one_mistake() -> None:
+    """Who was of the better kind ten times and then turns is not believed for ten more."""
+    leans: dict = {}
+    for _ in range(10):
+        leans = add_up(leans, Contrast(("attacker",), ("sleeper",), SECRET))
+    once = add_up(leans, Contrast(("sleeper",), ("honest",), SECRET))
+    assert worse(once, 3.0) == {"attacker"}
+    twice = add_up(once, Contrast(("sleeper",), ("honest",), SECRET))
+    assert worse(twice, 3.0) == {"attacker", "sleeper"}
 
 
 def test_deviations_of_two_groups() -> None:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from martfl.errors import InputError
 from martfl.selection import Role, explain, make_strategy
-from martfl.selection.evidence import root_is_even
+from martfl.selection.contrast import CONSPIRACY
+from martfl.selection.facts import root_is_even
 
 HALF = (0, 1)  # root data with half of the classes cannot judge everybody
 KEPT = (Role.HIGH_QUALITY, Role.SPARED)  # bought, or good enough to be
@@ -267,7 +268,7 @@ def test_the_worse_kind_is_looked_at_again_and_can_come_back(world) -> None:
         state, selection = trade(strategy, state, buyer, seed=epoch)
         assert not selection.weights[10:].any()
         looks.append(sum(i >= 10 for i in buyer.bought))
-    assert 0 in looks and max(looks[1:]) == strategy.looks, "left alone, until it is due to be looked at"
+    assert 0 in looks and max(looks[1:]) == CONSPIRACY, "left alone, until it is due to be looked at"
     for epoch in range(5, 13):
         state, selection = trade(strategy, state, kind_buyer(world, good=10, bad=8, poison=0.0, seed=epoch), seed=epoch)
     assert selection.weights[10:].any(), "who gave up attacking is bought again"

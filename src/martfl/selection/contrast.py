@@ -1,15 +1,20 @@
-"""Two kinds among delivered updates, and which of them agrees less with training on clean data.
+"""Two kinds among delivered updates, and which of them is the worse one.
 
 Updates of one kind share what sets them apart from the other: flipped labels, a backdoor. That common part is the first
 principal component of the updates' directions, and along it the kinds lie far apart even where their scores against
-any single baseline do not. Which kind is the worse one two things say, and neither needs a majority. The acquirer's own
-update: one cosine with it is mostly noise, the mean over a group much less so. And a shared secret: honest updates have
-the task in common, with each other as with everybody; who pursues something else besides shares it with its own kind
-alone. What one epoch says may be wrong, so that findings about the same kinds add up over the epochs.
+any single baseline do not. Which kind is the worse one three things say, and none needs a majority:
+
+- a shared secret: honest updates have the task in common, with each other as with everybody; who pursues something else
+  besides shares it with its own kind alone;
+- the root data: of the two models that the kinds' mean updates make, one is right on rows on which the other is wrong;
+- the acquirer's own update: it agrees more with one kind. It comes from few rows, and what it errs in moves the whole
+  kind, so that it counts for less than a verdict takes.
+
+What one epoch says may be wrong, so that findings add up over the epochs, for each provider by itself.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,77 +23,74 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr
 
 from martfl.selection.halves import directions, norm
+from martfl.selection.kappa import rows_ahead
 from martfl.selection.kmeans import Floats, kmeans
 
 FEWEST = 4  # updates among which kinds can be told apart
 MOST = 8.0  # deviations; what is surer counts no more
+OWN = 2.5  # the same for the own update: two epochs of it make a verdict, one does not
 EXPLAINED = 0.9  # of the scatter that two kinds must explain; two halves of a uniform spread explain 0.75
 CONSPIRACY = 3  # the fewest that share a secret; two may be alike by chance
-ALIKE = (1.5, 10.0)  # times as alike as the other kind that a kind with a secret is; beyond, the other one is noise
-OTHER = 0.8  # the most that two kinds have in common, as a correlation, where one of them has a secret
-SECRET = 12.0  # deviations that a shared secret counts like: more than any own update can say to the contrary
-SAME_KINDS = 0.25  # cosine of two contrasts from which they part the same kinds
+ALIKE = 1.5  # times as much in common, against what is each one's own, that a kind with a secret has
+FAINT = 0.02  # a cosine below which being alike means nothing
+OTHER = 0.8  # the most that the others have of what a kind has in common, and, as a correlation, beside a secret …
+NOTHING = 0.1  # … and the least that a kind is taken to have in common for it, as a share of what the other has
+SECRET = 12.0  # deviations that a shared secret counts like: more than root data and own update say to the contrary
+
+Right = Callable[[Sequence[Any]], NDArray[np.bool_]]  # mean updates [k] -> where the models they make are right [k, r]
+Leans = Mapping[str, tuple[float, int]]  # by provider: the sum of what findings say for it, and how many they are
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """Where the kinds part, and how much speaks for the upper one."""
+    """Two kinds, and how much speaks for the upper one."""
 
-    direction: Any  # vector [m] of length 1, from the lower kind's mean direction to the upper one's
-    lower: tuple[int, ...]
-    upper: tuple[int, ...]
+    lower: tuple[str, ...]
+    upper: tuple[str, ...]
     lean: float  # in deviations
 
-    def worse(self, verdict: "Verdict") -> tuple[int, ...]:
-        """The kind that lies lower by a verdict about these kinds."""
-        return self.lower if verdict.direction @ self.direction > 0 else self.upper
 
-
-@dataclass(frozen=True)
-class Verdict:
-    """What all findings about two kinds say together: along `direction`, the worse one lies lower."""
-
-    direction: Any
-    total: float  # of the leans, never negative
-    findings: int
-
-    @property
-    def certainty(self) -> float:
-        """In deviations: the sum of k leans deviates by √k."""
-        return self.total / math.sqrt(self.findings)
-
-    def carried(self, kinds: Mapping[str, bool], before: "Verdict | None") -> dict[str, bool]:
-        """Who was of the worse kind before, as seen now: turned where the verdict was, forgotten with other kinds."""
-        along = float(self.direction @ before.direction) if before else 0.0
-        return {name: worse == (along > 0) for name, worse in kinds.items()} if abs(along) >= SAME_KINDS else {}
-
-
-def find_contrast(delivered: Mapping[int, Any], own: Any) -> Contrast | None:
+def find_contrast(delivered: Mapping[str, Any], own: Any, right: Right) -> Contrast | None:
     """The two kinds of what was delivered; None where there are none, or there is nothing to judge them by."""
     units = directions(delivered)
     if len(units) < FEWEST or not (own_length := norm(own)):
         return None
     names = list(units)
-    gram = np.array([[float(units[i] @ units[j]) for j in names] for i in names])
+    gram = _gram([units[name] for name in names])
     upper = _split(gram)
     if upper is None:
         return None
-    cosines = np.array([float(units[i] @ own) / own_length for i in names])
-    low, high = (tuple(i for i, hit in zip(names, part, strict=True) if hit) for part in (~upper, upper))
-    apart = sum(units[i] for i in high) / len(high) - sum(units[i] for i in low) / len(low)
-    lean = deviations_above(cosines[upper], cosines[~upper]) + SECRET * _secret(gram, upper)
-    return Contrast(apart / norm(apart), low, high, lean)
+    cosines = np.array([float(units[name] @ own) / own_length for name in names])
+    low, high = (tuple(name for name, hit in zip(names, part, strict=True) if hit) for part in (~upper, upper))
+    above, below = right([sum(delivered[name] for name in kind) / len(kind) for kind in (high, low)])
+    by_own = float(np.clip(deviations_above(cosines[upper], cosines[~upper]), -OWN, OWN))
+    by_root = float(np.clip(rows_ahead(above, below), -MOST, MOST))
+    lean = by_own + by_root + SECRET * _secret(gram, upper)
+    return Contrast(low, high, lean if _apart(gram, ~upper if lean > 0 else upper) else 0.0)
 
 
-def weigh(known: Verdict | None, found: Contrast) -> Verdict:
-    """The verdict after one more finding; one about other kinds replaces what is known only if it is clearer."""
-    along = float(known.direction @ found.direction) if known else 0.0
-    if known is None or abs(along) < SAME_KINDS:
-        fresh = Verdict(found.direction if found.lean >= 0 else -found.direction, abs(found.lean), 1)
-        return known if known and known.certainty >= fresh.certainty else fresh
-    sign = 1.0 if along >= 0 else -1.0
-    total = known.total + sign * found.lean
-    return Verdict((sign if total >= 0 else -sign) * found.direction, abs(total), known.findings + 1)
+def add_up(leans: Leans, found: Contrast) -> Leans:
+    """What all findings say, after one more. Who was of the better kind has credit for one mistake, not for many."""
+    added = dict(leans)
+    for names, lean in ((found.lower, -found.lean), (found.upper, found.lean)):
+        for name in names:
+            total, findings = leans.get(name, (0.0, 0))
+            added[name] = (min(total + lean, SECRET), findings + 1)
+    return added
+
+
+def worse(leans: Leans, deviations: float) -> set[str]:
+    """Against whom all findings together speak by this many deviations: the sum of k leans deviates by √k."""
+    return {name for name, (total, findings) in leans.items() if total <= -deviations * math.sqrt(findings)}
+
+
+def _gram(units: Sequence[Any]) -> Floats:
+    """All cosines [k, k]; each pair once."""
+    gram = np.eye(len(units))
+    for i, unit in enumerate(units):
+        for j in range(i):
+            gram[i, j] = gram[j, i] = float(unit @ units[j])
+    return gram
 
 
 def upper_group(values: Floats) -> NDArray[np.bool_] | None:
@@ -109,15 +111,28 @@ def _split(gram: Floats) -> NDArray[np.bool_] | None:
     return upper if upper is not None and 2 <= upper.sum() <= upper.size - 2 else None
 
 
+def _apart(gram: Floats, kind: NDArray[np.bool_]) -> bool:
+    """Whether a kind has less in common with the others than among itself: there is nothing about who is like all."""
+    return bool(_pairs(gram, kind, ~kind).mean() <= OTHER * _pairs(gram, kind, kind).mean())
+
+
 def _secret(gram: Floats, upper: NDArray[np.bool_]) -> int:
-    """1 where the lower kind's members share what nobody else does, −1 where the upper kind's do, else 0."""
+    """1 where the lower kind's members share what nobody else does, −1 where the upper kind's do, else 0.
+
+    A cosine c of two updates says that they have  c / (1 − c)  times as much in common as each has of its own.
+    """
     low, high, between = _pairs(gram, ~upper, ~upper), _pairs(gram, upper, upper), _pairs(gram, ~upper, upper)
     open_, close = sorted((low, high), key=np.mean)
-    if close.size < CONSPIRACY * (CONSPIRACY - 1) or open_.mean() <= 0 or close.mean() > ALIKE[1] * open_.mean():
+    if close.size < CONSPIRACY * (CONSPIRACY - 1) or close.mean() < FAINT or close.min() <= open_.max():
         return 0
-    if close.min() < ALIKE[0] * open_.mean() or between.mean() > OTHER * math.sqrt(open_.mean() * close.mean()):
+    in_common = max(float(open_.mean()), NOTHING * float(close.mean()))
+    if _odds(close.min()) < ALIKE * _odds(open_.mean()) or between.mean() > OTHER * math.sqrt(in_common * close.mean()):
         return 0
     return 1 if close is low else -1
+
+
+def _odds(cosine: float) -> float:
+    return cosine / max(1.0 - cosine, 1e-9)
 
 
 def _pairs(gram: Floats, a: NDArray[np.bool_], b: NDArray[np.bool_]) -> Floats:

@@ -7,11 +7,13 @@ bought; who is in a half is judged by the other one, everybody else by both.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from martfl.selection.kmeans import Floats
+
+Name = TypeVar("Name")
 
 
 def split_halves(groups: Iterable[Sequence[int]]) -> tuple[list[list[int]], list[list[int]]]:
@@ -44,7 +46,7 @@ def combine(scores: Sequence[Floats], halves: Mapping[str, int], providers: Sequ
     return np.choose([halves.get(name, 2) for name in providers], [right, left, (left + right) / 2])
 
 
-def directions(vectors: Mapping[int, Any]) -> dict[int, Any]:
+def directions(vectors: Mapping[Name, Any]) -> dict[Name, Any]:
     """Each vector at length 1; an all-zero one points nowhere and is left out."""
     return {i: vector / length for i, vector in vectors.items() if (length := norm(vector))}
 

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from martfl.selection import contrast
 from martfl.selection.contrast import (
+    CONFIRMS,
     MOST,
     OWN,
     SECRET,
@@ -11,10 +13,14 @@ from martfl.selection.contrast import (
     add_up,
     clearly_above,
     deviations_above,
-    find_contrast,
     upper_group,
     worse,
 )
+
+
+def find_contrast(delivered, own, right, *, shares=None, known=()):
+    """As in the first epoch, unless said otherwise."""
+    return contrast.find_contrast(delivered, own, right, shares=shares or {}, known=known)
 
 
 def blind(means):
@@ -115,19 +121,31 @@ def test_large_data_are_no_secret() -> None:
     assert found is not None and blamed(found) == set(range(6, 12)) and abs(found.lean) <= OWN
 
 
-def test_nothing_is_held_against_those_who_are_like_everybody() -> None:
-    """Two that resemble each other besides are a kind; the crowd that they are taken from is none."""
-    delivered, _ = deliveries(good=10, bad=2, strength=0.6)
-    two = delivered["p10"] + delivered["p11"]
+def test_a_secret_is_believed_only_of_who_is_in_the_model() -> None:
+    """Who the model was not made from has more in common, good or bad: it wants the same change."""
+    delivered, _ = deliveries(good=8, bad=4, strength=0.8)
+    own = np.random.default_rng(1).normal(size=4000)
 
-    def right(rows, others):
-        return lambda means: np.stack(
-            [np.arange(90) < (rows if np.allclose(mean, two / 2) else others) for mean in means]
-        )
+    def lean(**of):
+        found = find_contrast(delivered, own, blind, **of)
+        return abs(found.lean) if blamed(found) == {8, 9, 10, 11} or not found.lean else -abs(found.lean)
 
-    assert find_contrast(delivered, two, right(80, 10)).lean == 0.0, "however much the two are liked"
-    disliked = find_contrast(delivered, -two, right(10, 80))
-    assert blamed(disliked) == {10, 11} and abs(disliked.lean) == MOST + OWN
+    assert lean() >= SECRET - OWN, "nobody is in the model yet"
+    assert lean(shares=dict.fromkeys(delivered, 0.1)) <= OWN, "four of twelve"
+    assert lean(shares={f"p{i}": 0.1 for i in range(4, 12)}) >= SECRET - OWN, "as much in the model as the others"
+    assert CONFIRMS - OWN <= lean(shares={"p0": 1.0}, known={"p8", "p9", "p10"}) <= CONFIRMS + OWN
+    assert lean(shares={"p0": 1.0}, known={"p8", "p9"}) <= OWN
+
+
+def test_an_own_update_that_likes_one_kind_little_less_says_nothing() -> None:
+    """Its error moves a whole kind, by a little; who lacks what it has lacks much of it."""
+    delivered, one = two_alike(good=6, bad=6, seed=1)
+    task = sum(delivered.values())
+    own = task / np.linalg.norm(task) + 0.15 * one
+    cosines = np.array([row @ own for row in delivered.values()])
+    assert deviations_above(cosines[:6], cosines[6:]) > OWN, "the difference is beyond doubt, and small"
+    assert find_contrast(delivered, own, blind).lean == 0.0
+    assert find_contrast(delivered, one, blind).lean != 0.0
 
 
 def test_two_that_are_alike_share_no_secret() -> None:

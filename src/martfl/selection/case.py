@@ -125,7 +125,7 @@ class Case:
         self._drop(noise, Role.DROPPED, NOISE)
         self._record(noise)
         sound = {i: vector for i, vector in bought.items() if i not in noise}
-        leans = findings_on_kinds(self.state, self.buyer, sound)
+        leans = findings_on_kinds(self.state, self.buyer, sound, deviations=self.rule.deviations)
         known = self._named(worse(leans, self.rule.deviations)) if leans else []
         if not known:
             return False
@@ -202,8 +202,9 @@ class Case:
     # --- helpers -------------------------------------------------------------------------------------------------
 
     def _unknown(self, providers: Sequence[int]) -> list[int]:
-        """Who of them was never bought."""
-        return [i for i in providers if self.buyer.providers[i] not in self.state["bought"]]
+        """Who of them was never bought, or, where some are of a worse kind, never seen beside others of any kind."""
+        seen = self.state["leans"] if worse(self.state["leans"], self.rule.deviations) else self.state["bought"]
+        return [i for i in providers if self.buyer.providers[i] not in seen]
 
     def _named(self, names: set[str]) -> list[int]:
         """Who of them is left."""

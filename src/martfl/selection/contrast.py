@@ -4,17 +4,19 @@ Updates of one kind share what sets them apart from the other: flipped labels, a
 principal component of the updates' directions, and along it the kinds lie far apart even where their scores against
 any single baseline do not. Which kind is the worse one three things say, and none needs a majority:
 
-- a shared secret: honest updates have the task in common, with each other as with everybody; who pursues something else
-  besides shares it with its own kind alone;
 - the root data: of the two models that the kinds' mean updates make, one is right on rows on which the other is wrong;
-- the acquirer's own update: it agrees more with one kind. It comes from few rows, and what it errs in moves the whole
-  kind, so that it counts for less than a verdict takes.
+- the acquirer's own update: one kind has little of what it has. It comes from few rows, and what it errs in moves the
+  whole kind, so that it counts for less than a verdict takes;
+- a shared secret: honest updates have the task in common, with each other as with everybody; who pursues something else
+  besides shares it with its own kind alone. But whoever the model was not made from has more in common, since it wants
+  the same change: of the smaller part of the model a secret says nothing, and of a kind that is known to be the worse
+  one it says no more than that these are of it.
 
 What one epoch says may be wrong, so that findings add up over the epochs, for each provider by itself.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,17 +29,20 @@ from martfl.selection.kappa import rows_ahead
 from martfl.selection.kmeans import Floats, kmeans
 
 FEWEST = 4  # updates among which kinds can be told apart
+EXPLAINED = 0.9  # of the scatter that two kinds must explain; two halves of a uniform spread explain 0.75
 MOST = 8.0  # deviations; what is surer counts no more
 OWN = 2.5  # the same for the own update: two epochs of it make a verdict, one does not
-EXPLAINED = 0.9  # of the scatter that two kinds must explain; two halves of a uniform spread explain 0.75
+LITTLE = 0.7  # of the better kind's cosine with the own update, from which a kind has little of what it has
 CONSPIRACY = 3  # the fewest that share a secret; two may be alike by chance
 ALIKE = 1.5  # times as much in common, against what is each one's own, that a kind with a secret has
 FAINT = 0.02  # a cosine below which being alike means nothing
-OTHER = 0.8  # the most that the others have of what a kind has in common, and, as a correlation, beside a secret …
+OTHER = 0.8  # the most that two kinds have in common, as a correlation, where one of them has a secret …
 NOTHING = 0.1  # … and the least that a kind is taken to have in common for it, as a share of what the other has
-SECRET = 12.0  # deviations that a shared secret counts like: more than root data and own update say to the contrary
+SECRET = 12.0  # deviations that a shared secret counts like
+CONFIRMS = 4.0  # the same of a kind that is known to be the worse one
 
 Right = Callable[[Sequence[Any]], NDArray[np.bool_]]  # mean updates [k] -> where the models they make are right [k, r]
+Shares = Mapping[str, float]  # by provider: its weight in the model's last steps
 Leans = Mapping[str, tuple[float, int]]  # by provider: the sum of what findings say for it, and how many they are
 
 
@@ -50,8 +55,13 @@ class Contrast:
     lean: float  # in deviations
 
 
-def find_contrast(delivered: Mapping[str, Any], own: Any, right: Right) -> Contrast | None:
-    """The two kinds of what was delivered; None where there are none, or there is nothing to judge them by."""
+def find_contrast(
+    delivered: Mapping[str, Any], own: Any, right: Right, *, shares: Shares, known: Collection[str]
+) -> Contrast | None:
+    """The two kinds of what was delivered; None where there are none, or there is nothing to judge them by.
+
+    `known` are those known to be of the worse kind.
+    """
     units = directions(delivered)
     if len(units) < FEWEST or not (own_length := norm(own)):
         return None
@@ -63,10 +73,11 @@ def find_contrast(delivered: Mapping[str, Any], own: Any, right: Right) -> Contr
     cosines = np.array([float(units[name] @ own) / own_length for name in names])
     low, high = (tuple(name for name, hit in zip(names, part, strict=True) if hit) for part in (~upper, upper))
     above, below = right([sum(delivered[name] for name in kind) / len(kind) for kind in (high, low)])
-    by_own = float(np.clip(deviations_above(cosines[upper], cosines[~upper]), -OWN, OWN))
-    by_root = float(np.clip(rows_ahead(above, below), -MOST, MOST))
-    lean = by_own + by_root + SECRET * _secret(gram, upper)
-    return Contrast(low, high, lean if _apart(gram, ~upper if lean > 0 else upper) else 0.0)
+    lean = float(np.clip(rows_ahead(above, below), -MOST, MOST)) + _by_own(cosines[upper], cosines[~upper])
+    secret = _secret(gram, upper)
+    if secret:
+        lean += secret * _worth(*((low, high) if secret > 0 else (high, low)), shares, known)
+    return Contrast(low, high, lean)
 
 
 def add_up(leans: Leans, found: Contrast) -> Leans:
@@ -111,9 +122,18 @@ def _split(gram: Floats) -> NDArray[np.bool_] | None:
     return upper if upper is not None and 2 <= upper.sum() <= upper.size - 2 else None
 
 
-def _apart(gram: Floats, kind: NDArray[np.bool_]) -> bool:
-    """Whether a kind has less in common with the others than among itself: there is nothing about who is like all."""
-    return bool(_pairs(gram, kind, ~kind).mean() <= OTHER * _pairs(gram, kind, kind).mean())
+def _by_own(a: Floats, b: Floats) -> float:
+    """How much the own update speaks for `a`."""
+    less, more = sorted((float(a.mean()), float(b.mean())))
+    return float(np.clip(deviations_above(a, b), -OWN, OWN)) if more > 0 and less < LITTLE * more else 0.0
+
+
+def _worth(kind: Sequence[str], others: Sequence[str], shares: Shares, known: Collection[str]) -> float:
+    """How much a secret of a kind counts."""
+    if sum(name in known for name in kind) >= CONSPIRACY:
+        return CONFIRMS
+    part, rest = (sum(shares.get(name, 0.0) for name in names) for names in (kind, others))
+    return SECRET if part >= rest else 0.0  # in the first epoch both are 0
 
 
 def _secret(gram: Floats, upper: NDArray[np.bool_]) -> int:

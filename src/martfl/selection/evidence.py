@@ -28,11 +28,13 @@ import numpy as np
 
 from martfl.errors import InputError
 from martfl.selection.case import Case
-from martfl.selection.contrast import worse
+from martfl.selection.contrast import Shares, worse
 from martfl.selection.facts import findings_on_kinds, judge, noise_among, root_is_even
 from martfl.selection.halves import directions, mean_direction, norm, split_halves
 from martfl.selection.result import Selection
 from martfl.selection.strategy import Buyer, State, Vector, nobody
+
+FADING = 0.7  # what a step counts when the next one is made
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +66,7 @@ class Evidence:
         """No baseline but the acquirer's own update, nothing on record."""
         return {
             "epoch": 0, "left": None, "right": None, "halves": {}, "previous": None, "bought": {},
-            "records": {}, "suspects": [], "leans": {}, "seen": 0,
+            "records": {}, "suspects": [], "leans": {}, "shares": {}, "seen": 0,
         }  # fmt: skip
 
     def decide(self, state: State, buyer: Buyer, rng: np.random.Generator) -> tuple[State, Selection]:
@@ -105,12 +107,13 @@ class Evidence:
             **_baselines([kept] if kept else [], buyer, delivered),
             "records": {**state["records"], **dict.fromkeys(sorted(again), state["epoch"])},
             "suspects": sorted((set(state["suspects"]) - shown) | (bad - again)),
+            "shares": _shares(state["shares"], buyer, selection),
             **kinds,
         }
 
     def _kinds(self, state: State, buyer: Buyer, delivered: Mapping[int, Vector]) -> State:
         """What is known of kinds after these deliveries, until it is due to be seen again."""
-        leans = findings_on_kinds(state, buyer, delivered)
+        leans = findings_on_kinds(state, buyer, delivered, deviations=self.deviations)
         if leans is not None:
             seen = worse(leans, self.deviations) & {buyer.providers[i] for i in delivered}
             return {"leans": leans, "seen": state["epoch"] if seen else state["seen"]}
@@ -128,6 +131,12 @@ def _worse_than_best(buyer: Buyer, delivered: Mapping[int, Vector], deviations: 
     judged = {i: judge(buyer, buyer.model + update) for i, update in delivered.items()}
     best = max((kappa for kappa, _ in judged.values()), default=0.0)
     return [buyer.providers[i] for i, (kappa, error) in judged.items() if kappa < best - deviations * error]
+
+
+def _shares(before: Shares, buyer: Buyer, selection: Selection) -> Shares:
+    """The weights in the model's last steps, the last one counting most."""
+    weights = dict(zip(buyer.providers, selection.weights.tolist(), strict=True))
+    return {name: FADING * before.get(name, 0.0) + weights.get(name, 0.0) for name in {**before, **weights}}
 
 
 def _kept_groups(selection: Selection, delivered: Mapping[int, Vector]) -> list[list[int]]:

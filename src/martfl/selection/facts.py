@@ -1,10 +1,11 @@
 """What a buyer can establish by itself: which root data may be trusted, who is noise, what is known about kinds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from martfl.selection.contrast import Leans, add_up, find_contrast
+from martfl.selection.contrast import Leans, add_up, find_contrast, worse
 from martfl.selection.halves import directions
 from martfl.selection.kappa import cohen_kappa, kappa_deviation
 from martfl.selection.noise import noisy, tie
@@ -39,10 +40,15 @@ def noise_among(state: State, buyer: Buyer, delivered: Mapping[int, Vector], *, 
     return noisy({i: tie(unit, [*known, total - unit]) for i, unit in units.items()}, agreement=agreement)
 
 
-def findings_on_kinds(state: State, buyer: Buyer, delivered: Mapping[int, Vector]) -> Leans | None:
+def findings_on_kinds(
+    state: State, buyer: Buyer, delivered: Mapping[int, Vector], *, deviations: float
+) -> Leans | None:
     """What is known of who is of which kind after these deliveries; None where they show no kinds."""
+
+    def right(means: Sequence[Vector]) -> NDArray[np.bool_]:
+        return np.asarray(buyer.predict([buyer.model + mean for mean in means]) == buyer.labels)
+
     named = {buyer.providers[i]: vector for i, vector in delivered.items()}
-    found = find_contrast(
-        named, buyer.own_update, lambda means: buyer.predict([buyer.model + mean for mean in means]) == buyer.labels
-    )
+    known = worse(state["leans"], deviations)
+    found = find_contrast(named, buyer.own_update, right, shares=state["shares"], known=known)
     return add_up(state["leans"], found) if found else None

@@ -13,6 +13,7 @@ from martfl.selection.contrast import (
     add_up,
     clearly_above,
     deviations_above,
+    stand_apart,
     upper_group,
     worse,
 )
@@ -183,6 +184,19 @@ def test_credit_is_for_one_mistake() -> None:
     assert worse(once, 3.0) == {"attacker"}
     twice = add_up(once, Contrast(("sleeper",), ("honest",), SECRET))
     assert worse(twice, 3.0) == {"attacker", "sleeper"}
+
+
+def test_somebody_new_starts_with_what_is_known_of_its_kind() -> None:
+    leans = dict.fromkeys("abc", (-9.0, 2)) | dict.fromkeys("xyz", (9.0, 2))
+    after = add_up(leans, Contrast(("a", "b", "c", "new"), ("x", "y", "z", "other"), 1.0))
+    assert after["new"] == after["a"] == (-10.0, 3) and after["other"] == (10.0, 3)
+    assert add_up(leans, Contrast(("a", "b", "new"), ("x",), 1.0))["new"] == (-1.0, 1), "two are no kind"
+
+
+def test_who_has_become_like_the_others_no_longer_stands_apart() -> None:
+    delivered, _ = deliveries(good=8, bad=4)
+    assert stand_apart(delivered, {"p8", "p9", "p10"}) and not stand_apart(delivered, {"p1", "p2", "p3"})
+    assert not stand_apart(delivered, {"p8"}) and not stand_apart(delivered, set(delivered)), "nothing to compare"
 
 
 def test_deviations_of_two_groups() -> None:

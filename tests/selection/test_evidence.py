@@ -274,6 +274,38 @@ def test_the_worse_kind_is_looked_at_again_and_can_come_back(world) -> None:
     assert selection.weights[10:].any(), "who gave up attacking is bought again"
 
 
+def test_the_worse_kind_stays_out_while_the_own_update_prefers_it(world) -> None:
+    """Late in training it may: what was found early is not turned by it, nor does it drop the better kind."""
+    strategy = evidence(memory=2)
+    state, _ = trade(strategy, strategy.start(), kind_buyer(world, good=10, bad=8, poison=1.0))
+    misled = POISON + np.random.default_rng(5).normal(size=POISON.size) / np.sqrt(POISON.size)
+    for epoch in range(1, 16):
+        buyer = kind_buyer(world, good=10, bad=8, poison=1.0, seed=epoch, own=misled)
+        state, selection = trade(strategy, state, buyer, seed=epoch)
+        assert not selection.weights[10:].any() and (selection.weights[:10] > 0).sum() >= 4
+
+
+def test_an_honest_minority_of_the_model_is_not_taken_for_conspirators(world) -> None:
+    """Four of fourteen want the same change of a model that ten others made; the own update wants it, too."""
+    strategy, state = evidence(budget=1.0), evidence().start()
+    names = [f"p{i}" for i in range(14)]
+    state = {**state, "epoch": 5, "bought": dict.fromkeys(names, 4), "shares": dict.fromkeys(names, 0.2)}
+    for epoch in range(3):
+        buyer = kind_buyer(world, good=10, bad=4, poison=0.8, seed=epoch, own=TRUTH + POISON)
+        state, selection = trade(strategy, state, buyer, seed=epoch)
+        assert selection.weights[10:].any()
+    first = {**evidence().start(), "epoch": 5, "bought": dict.fromkeys(names, 4)}  # nobody is in the model
+    state, _ = trade(strategy, first, kind_buyer(world, good=10, bad=4, poison=0.8))
+    _, selection = trade(strategy, state, kind_buyer(world, good=10, bad=4, poison=0.8, seed=1), seed=1)
+    assert not selection.weights[10:].any()
+
+
+def test_one_that_agrees_with_clean_training_is_no_standard_for_the_others(world) -> None:
+    updates = np.vstack([world.around(world.truth, 1, spread=0.05), world.around(world.truth, 8, spread=1.0)])
+    selection = once(evidence(budget=1.0, max_clusters=2), world.buyer(updates))
+    assert selection.clusters == 2 and kept(selection) == set(range(9))
+
+
 def test_kinds_among_newcomers_are_not_judged_by_a_verdict_about_others(world) -> None:
     """An unclear difference, while the verdict is about something else, drops nobody."""
     strategy = evidence(budget=1.0)

@@ -1,5 +1,6 @@
 """One epoch of `evidence`: facts are gathered one by one, each dropping some providers with its reason."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -180,17 +181,25 @@ class Case:
                 self.factors[groups[i]] = reference / length
 
     def _drop_less_agreeing(self, clustered: Selection, scores: Floats) -> None:
-        """Drop groups that agree less with clean training than another one does, whichever the baselines prefer."""
+        """Drop groups that agree less with clean training than another one does, whichever the baselines prefer.
+
+        Two may agree with it by chance, and who was found to be of the better kind has more than that to show.
+        """
         groups = [members for members in self._groups(clustered) if members.size]
-        if len(groups) < 2:
+        if max((members.size for members in groups), default=0) < CONSPIRACY or len(groups) < 2:
             return
         own = scores if self.state["left"] is None else self.buyer.score(self.buyer.own_update)
         parts = [own[members][np.isfinite(own[members])] for members in groups]
-        best = max((part for part in parts if part.size), key=np.mean, default=scores)
+        best = max((part for part in parts if part.size >= CONSPIRACY), key=np.mean, default=None)
         for members, part in zip(groups, parts, strict=True):
-            if part.size and part is not best and clearly_above(best, part, self.rule.deviations):
+            if best is not None and part.size and clearly_above(best, part, self.rule.deviations):
                 why = "its group agrees less with training on the root data than another one does"
-                self._drop(members, Role.DROPPED, why)
+                self._drop([i for i in members if not self._has_credit(i)], Role.DROPPED, why)
+
+    def _has_credit(self, provider: int) -> bool:
+        """Whether all findings together speak for it as clearly as they speak against others."""
+        total, findings = self.state["leans"].get(self.buyer.providers[provider], (0.0, 0))
+        return bool(findings and total >= self.rule.deviations * math.sqrt(findings))
 
     def _apply_budget(self, clustered: Selection) -> None:
         """Buy up to the budget; a look is paid for, wherever it led."""

@@ -84,15 +84,31 @@ def add_up(leans: Leans, found: Contrast) -> Leans:
     """What all findings say, after one more. Who was of the better kind has credit for one mistake, not for many."""
     added = dict(leans)
     for names, lean in ((found.lower, -found.lean), (found.upper, found.lean)):
+        unknown = _of_its_kind([leans[name] for name in names if name in leans])
         for name in names:
-            total, findings = leans.get(name, (0.0, 0))
+            total, findings = leans.get(name, unknown)
             added[name] = (min(total + lean, SECRET), findings + 1)
     return added
+
+
+def _of_its_kind(known: Sequence[tuple[float, int]]) -> tuple[float, int]:
+    """What somebody new starts with: the middle of what is known of its kind."""
+    return sorted(known)[len(known) // 2] if len(known) >= CONSPIRACY else (0.0, 0)
 
 
 def worse(leans: Leans, deviations: float) -> set[str]:
     """Against whom all findings together speak by this many deviations: the sum of k leans deviates by √k."""
     return {name for name, (total, findings) in leans.items() if total <= -deviations * math.sqrt(findings)}
+
+
+def stand_apart(delivered: Mapping[str, Any], kind: Collection[str]) -> bool:
+    """Whether members of a kind still have more in common with each other than with the others."""
+    units = directions(delivered)
+    names = np.array([name in kind for name in units])
+    if names.sum() < 2 or names.all():
+        return False
+    gram = _gram(list(units.values()))
+    return _odds(_pairs(gram, names, names).mean()) > ALIKE * max(_odds(_pairs(gram, names, ~names).mean()), 0.0)
 
 
 def _gram(units: Sequence[Any]) -> Floats:

@@ -28,7 +28,7 @@ import numpy as np
 
 from martfl.errors import InputError
 from martfl.selection.case import Case
-from martfl.selection.contrast import Shares, worse
+from martfl.selection.contrast import Shares, stand_apart, worse
 from martfl.selection.facts import findings_on_kinds, judge, noise_among, root_is_even
 from martfl.selection.halves import directions, mean_direction, norm, split_halves
 from martfl.selection.result import Selection
@@ -117,12 +117,14 @@ class Evidence:
         if leans is not None:
             seen = worse(leans, self.deviations) & {buyer.providers[i] for i in delivered}
             return {"leans": leans, "seen": state["epoch"] if seen else state["seen"]}
-        if state["epoch"] - state["seen"] < self.memory:
+        known, named = worse(state["leans"], self.deviations), {buyer.providers[i]: v for i, v in delivered.items()}
+        if state["epoch"] - state["seen"] < self.memory or not known & set(named):
             return {"leans": state["leans"]}
-        forgotten = worse(state["leans"], self.deviations)  # unknown again, to be looked at
-        return {
-            "leans": {name: lean for name, lean in state["leans"].items() if name not in forgotten},
-            "bought": {name: at for name, at in state["bought"].items() if name not in forgotten},
+        if stand_apart(named, known):
+            return {"leans": state["leans"], "seen": state["epoch"]}
+        return {  # unknown again, to be looked at
+            "leans": {name: lean for name, lean in state["leans"].items() if name not in known},
+            "bought": {name: at for name, at in state["bought"].items() if name not in known},
         }
 
 

@@ -11,7 +11,7 @@ that the buyer can hold up to it:
   root data hold;
 - *is of a worse kind*: only where no half of the classes dominates the root data, so that they can tell good from bad.
   It delivered updates of the worse one of two kinds (`contrast`), its group's mean cosine with the acquirer's own
-  update lies below another group's, or it delivered models that are clearly worse than the best one of their epoch,
+  update lies below another group's, or it delivered models that are clearly worse than half of those of their epoch,
   twice in a row. Who is unknown is looked at before it is weighed; who is of the worse kind is looked at again later.
 
 A low or negative score alone is no evidence: where the root data are biased, the baseline may be the one that errs.
@@ -98,7 +98,7 @@ class Evidence:
         kinds = self._kinds(state, buyer, delivered)
         out = worse(kinds["leans"], self.deviations)
         kept = [i for group in _kept_groups(selection, delivered) for i in group if buyer.providers[i] not in out]
-        bad = set(_worse_than_best(buyer, delivered, self.deviations))
+        bad = set(_worse_than_most(buyer, delivered, self.deviations))
         again = bad & set(state["suspects"])  # once may be chance, twice in a row is a record
         shown = {buyer.providers[i] for i in delivered}
         return {
@@ -128,11 +128,14 @@ class Evidence:
         }
 
 
-def _worse_than_best(buyer: Buyer, delivered: Mapping[int, Vector], deviations: float) -> list[str]:
-    """Who delivered a model that is worse on the root data than the best delivered one, beyond doubt."""
+def _worse_than_most(buyer: Buyer, delivered: Mapping[int, Vector], deviations: float) -> list[str]:
+    """Who delivered a model that is worse on the root data than half of the delivered ones, beyond doubt.
+
+    Providers of few classes each make poor models one by one, and a good one together: what most do is no evidence.
+    """
     judged = {i: judge(buyer, buyer.model + update) for i, update in delivered.items()}
-    best = max((kappa for kappa, _ in judged.values()), default=0.0)
-    return [buyer.providers[i] for i, (kappa, error) in judged.items() if kappa < best - deviations * error]
+    middle = float(np.median([kappa for kappa, _ in judged.values()])) if judged else 0.0
+    return [buyer.providers[i] for i, (kappa, error) in judged.items() if kappa < middle - deviations * error]
 
 
 def _shares(before: Shares, buyer: Buyer, selection: Selection) -> Shares:

@@ -191,6 +191,8 @@ def test_somebody_new_starts_with_what_is_known_of_its_kind() -> None:
     after = add_up(leans, Contrast(("a", "b", "c", "new"), ("x", "y", "z", "other"), 1.0))
     assert after["new"] == after["a"] == (-10.0, 3) and after["other"] == (10.0, 3)
     assert add_up(leans, Contrast(("a", "b", "new"), ("x",), 1.0))["new"] == (-1.0, 1), "two are no kind"
+    read = {**leans, "a": [-9.0, 2]}  # as it comes back from JSON
+    assert add_up(read, Contrast(("a", "b", "c", "new"), ("x",), 1.0))["new"] == (-10.0, 3)
 
 
 def test_who_has_become_like_the_others_no_longer_stands_apart() -> None:

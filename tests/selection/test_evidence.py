@@ -1,5 +1,6 @@
 """Drop on evidence only: what counts as evidence, what does not, and what is bought."""
 
+import json
 import pickle
 from types import SimpleNamespace
 
@@ -424,6 +425,24 @@ def test_state_can_be_kept_on_disk_and_is_not_changed_in_place(world, epochs) ->
     state = strategy.learn(state, selection, buyer, buyer.deliver(selection))
     assert pickle.dumps(start) == before
     assert pickle.loads(pickle.dumps(state))["epoch"] == 1
+
+
+def test_a_state_that_was_written_down_and_read_decides_the_same(world) -> None:
+    """As JSON between epochs, at times: tuples come back as lists, names in another order."""
+    strategy = evidence(memory=2)
+
+    def read(state):
+        plain = {key: value for key, value in state.items() if not isinstance(value, np.ndarray)}
+        return {**state, **json.loads(json.dumps(plain, sort_keys=True))}
+
+    states, chosen = [strategy.start(), strategy.start()], [[], []]
+    for epoch in range(8):
+        for way, between in enumerate((lambda state: state, read if epoch % 3 else lambda state: state)):
+            buyer = kind_buyer(world, good=12, bad=8, poison=0.6, seed=epoch)
+            buyer.providers[0], buyer.providers[-1] = f"good {epoch // 2}", f"bad {epoch // 2}"  # newcomers
+            states[way], selection = trade(strategy, between(states[way]), buyer, seed=epoch)
+            chosen[way].append((selection.roles, selection.weights.tolist()))
+    assert chosen[0] == chosen[1]
 
 
 def test_the_next_baseline_counts_groups_not_heads(world) -> None:

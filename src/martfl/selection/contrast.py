@@ -93,7 +93,7 @@ def add_up(leans: Leans, found: Contrast) -> Leans:
 
 def _of_its_kind(known: Sequence[tuple[float, int]]) -> tuple[float, int]:
     """What somebody new starts with: the middle of what is known of its kind."""
-    return sorted(known)[len(known) // 2] if len(known) >= CONSPIRACY else (0.0, 0)
+    return sorted(known, key=lambda lean: lean[0])[len(known) // 2] if len(known) >= CONSPIRACY else (0.0, 0)
 
 
 def worse(leans: Leans, deviations: float) -> set[str]:

@@ -342,6 +342,19 @@ def test_looks_that_led_nowhere_count_against_the_budget(world) -> None:
     assert len(set(buyer.bought) | set(selection.bought)) <= 8
 
 
+@pytest.mark.parametrize("budget", [0.04, 0.1, 0.2, 0.4])
+def test_a_small_budget_holds_when_the_worse_kind_is_due_and_somebody_is_new(world, budget) -> None:
+    strategy = evidence(budget=budget, memory=1)
+    names = [f"p{i}" for i in range(20)]
+    leans = {name: (12.0 if i < 12 else -12.0, 1) for i, name in enumerate(names)}
+    state = {**strategy.start(), "epoch": 5, "bought": dict.fromkeys(names, 3), "leans": leans}
+    for epoch in range(4):
+        buyer = kind_buyer(world, good=12, bad=8, poison=1.0, seed=epoch)
+        buyer.providers[1] = f"new {epoch}"
+        state, selection = trade(strategy, state, buyer, seed=epoch)
+        assert len(set(buyer.bought) | set(selection.bought)) <= max(1, 20 * budget)
+
+
 @pytest.mark.parametrize("looks", [1, 2, 3])
 def test_no_more_looks_than_asked_for(world, looks) -> None:
     updates = np.vstack([world.around(world.only(HALF), 6), world.around(world.truth, 6)])
@@ -472,6 +485,7 @@ def test_every_provider_is_given_a_role_and_a_reason(world, epochs, data) -> Non
         assert selection.weights.sum() == pytest.approx(1.0) or not selection.weights.any()
         assert not set(np.flatnonzero(selection.weights)) - set(selection.bought)
         assert set(buyer.bought) <= set(selection.bought), "whatever was looked at is bought"
+        assert len(selection.bought) <= max(1, int(budget * len(picks) + 1e-9)), "looks included"
         assert explain(selection).row_count == len(picks)
 
 

@@ -104,7 +104,7 @@ class Case:
         known = self._named(worse(self.state["leans"], self.rule.deviations))
         due = self.state["epoch"] - self.state["seen"] >= self.rule.memory
         if due or (self._unknown(self.left().tolist()) and self._places() >= CONSPIRACY + FEWEST):
-            self._look(known, CONSPIRACY)
+            self._look(known, min(CONSPIRACY, max(0, self._places() - 1)))  # one place is for somebody good
         self._drop(known, Role.DROPPED, WORSE_KIND)
 
     def _cluster(self, scores: Floats) -> Selection:
@@ -117,7 +117,7 @@ class Case:
         """Before somebody unknown is weighed, look at all that the budget buys; drop the worse one of two kinds."""
         turn = self._in_turn(clustered)
         unknown = self._unknown(turn)
-        seen = [*unknown, *(i for i in turn if i not in unknown)][: self._places() - len(self.looked)]
+        seen = [*unknown, *(i for i in turn if i not in unknown)][: self._room()]
         if len(seen) < FEWEST or not self._unknown(seen):
             return False
         bought = self.buyer.buy([*self.looked, *seen])
@@ -202,11 +202,10 @@ class Case:
         return bool(findings and total >= self.rule.deviations * math.sqrt(findings))
 
     def _apply_budget(self, clustered: Selection) -> None:
-        """Buy up to the budget; a look is paid for, wherever it led."""
-        wanted = np.isin(self.left(), list(self.looked)).sum()
-        room = max(1, self._places() - len(self.looked) + wanted) - wanted
+        """Buy up to the budget; a look is paid for, wherever it led. Where all led nowhere, one more is bought."""
         others = [i for i in self._in_turn(clustered) if i not in self.looked]
-        self._drop(others[max(0, room) :], Role.SPARED, BUDGET)
+        nobody_yet = not np.isin(self.left(), list(self.looked)).any()
+        self._drop(others[max(self._room(), int(nobody_yet)) :], Role.SPARED, BUDGET)
 
     # --- helpers -------------------------------------------------------------------------------------------------
 
@@ -230,6 +229,10 @@ class Case:
         """How many the budget buys."""
         return int(self.rule.budget * len(self.buyer.providers) + 1e-9)
 
+    def _room(self) -> int:
+        """How many more it buys."""
+        return max(0, self._places() - len(self.looked))
+
     def _in_turn(self, clustered: Selection) -> list[int]:
         """Of every group its share; in a group those looked at, then who was not bought for longest."""
         places = {}
@@ -240,10 +243,10 @@ class Case:
         return sorted(places, key=places.__getitem__)
 
     def _look(self, members: Sequence[int], looks: int) -> Mapping[int, Vector]:
-        """Buy as many of them for a look, in advance; those already seen count."""
+        """Buy as many of them for a look, in advance, as the budget has room for; those already seen count."""
         seen = [i for i in members if i in self.looked][:looks]
         fresh = [i for i in members if i not in self.looked]
-        chosen = self.rng.choice(fresh, size=min(looks - len(seen), len(fresh)), replace=False)
+        chosen = self.rng.choice(fresh, size=min(looks - len(seen), len(fresh), self._room()), replace=False)
         bought = self.buyer.buy([*seen, *chosen.tolist()])
         self.looked.update(bought)
         return bought

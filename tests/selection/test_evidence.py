@@ -178,11 +178,13 @@ def test_a_group_that_makes_the_model_worse_is_dropped_and_remembered(world) -> 
 def test_without_memory_a_harmful_group_is_looked_at_every_epoch(world) -> None:
     build, strategy = harmful_world(world), evidence(budget=1.0, memory=0)
     buyer = build()
-    state, selection = strategy.decide(after_an_epoch(strategy, world.truth), buyer, np.random.default_rng(0))
-    state = strategy.learn(state, selection, buyer, buyer.deliver(selection))
+    known = {**strategy.start(), "bought": dict.fromkeys(buyer.providers, 0)}
+    state, selection = strategy.decide(after_an_epoch(strategy, world.truth, known), buyer, np.random.default_rng(0))
+    state = {**strategy.learn(state, selection, buyer, buyer.deliver(selection)), "leans": {}}  # harm alone
     again = build()
-    strategy.decide(after_an_epoch(strategy, world.truth, state), again, np.random.default_rng(1))
-    assert set(again.bought) & set(range(4))
+    _, selection = strategy.decide(after_an_epoch(strategy, world.truth, state), again, np.random.default_rng(1))
+    assert set(again.bought) & set(range(4)) and not kept(selection) & set(range(4))
+    assert all("made the model worse" in selection.reason(i) for i in range(4))
 
 
 def test_harm_that_is_within_the_error_is_no_harm(world) -> None:

@@ -102,7 +102,7 @@ def test_a_shared_secret_tells_where_clean_training_cannot() -> None:
             assert blamed(found) == set(range(good, good + bad))
 
 
-@pytest.mark.parametrize(("task", "secret"), [(3.0, 0.8), (0.0, 0.5)])
+@pytest.mark.parametrize(("task", "secret"), [(3.0, 1.0), (0.0, 0.5)])
 def test_a_secret_shows_where_all_is_in_common_and_where_nothing_is(task, secret) -> None:
     """Early in training nearly all of every update is the common part, late nothing of the honest ones is."""
     rng = np.random.default_rng(8)
@@ -147,6 +147,18 @@ def test_an_own_update_that_likes_one_kind_little_less_says_nothing() -> None:
     assert deviations_above(cosines[:6], cosines[6:]) > OWN, "the difference is beyond doubt, and small"
     assert find_contrast(delivered, own, blind).lean == 0.0
     assert find_contrast(delivered, one, blind).lean != 0.0
+
+
+def test_being_half_as_much_again_alike_is_no_secret() -> None:
+    """In the first epoch honest updates may be so beside attackers that flip labels."""
+    found = find_contrast(*deliveries(good=9, bad=4, strength=0.35), blind)
+    assert found is None or abs(found.lean) <= OWN
+    rng = np.random.default_rng(3)
+    flipped, task = rng.normal(size=(2, 4000)) / np.sqrt(4000)
+    rows = 0.65 * task + rng.normal(size=(12, 4000)) / np.sqrt(4000)
+    rows[3:] = 0.5 * flipped + 0.15 * task + rng.normal(size=(9, 4000)) / np.sqrt(4000)
+    found = find_contrast(named(rows), task, blind)
+    assert blamed(found) == set(range(3, 12)) and abs(found.lean) == OWN
 
 
 def test_two_that_are_alike_share_no_secret() -> None:

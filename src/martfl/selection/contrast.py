@@ -34,7 +34,8 @@ MOST = 8.0  # deviations; what is surer counts no more
 OWN = 2.5  # the same for the own update: two epochs of it make a verdict, one does not
 LITTLE = 0.7  # of the better kind's cosine with the own update, from which a kind has little of what it has
 CONSPIRACY = 3  # the fewest that share a secret; two may be alike by chance
-ALIKE = 1.5  # times as much in common, against what is each one's own, that a kind with a secret has
+ALIKE = 2.0  # times as much in common, against what is each one's own, that a kind with a secret has
+APART = 1.5  # the same against what it has in common with the others, of a worse kind that is not released
 FAINT = 0.02  # a cosine below which being alike means nothing
 OTHER = 0.8  # the most that two kinds have in common, as a correlation, where one of them has a secret …
 NOTHING = 0.1  # … and the least that a kind is taken to have in common for it, as a share of what the other has
@@ -108,7 +109,7 @@ def stand_apart(delivered: Mapping[str, Any], kind: Collection[str]) -> bool:
     if names.sum() < 2 or names.all():
         return False
     gram = _gram(list(units.values()))
-    return _odds(_pairs(gram, names, names).mean()) > ALIKE * max(_odds(_pairs(gram, names, ~names).mean()), 0.0)
+    return _odds(_pairs(gram, names, names).mean()) > APART * max(_odds(_pairs(gram, names, ~names).mean()), 0.0)
 
 
 def _gram(units: Sequence[Any]) -> Floats:

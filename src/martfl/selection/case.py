@@ -237,22 +237,16 @@ class Case:
         """Of every group its share; in a group those looked at, then who was not bought for longest."""
         places = {}
         for members in self._groups(clustered):
-            turn = sorted(self._waiting(members.tolist()), key=lambda i: i not in self.looked)
+            turn = self.rng.permutation(members).tolist()
+            turn.sort(key=lambda i: (i not in self.looked, self.state["bought"].get(self.buyer.providers[i], -1)))
             places.update({i: (place + 0.5) / members.size for place, i in enumerate(turn)})
         return sorted(places, key=places.__getitem__)
 
-    def _waiting(self, members: Sequence[int]) -> list[int]:
-        """Who was not bought for longest first; by lot among equals."""
-        lot: list[int] = self.rng.permutation(np.array(members, dtype=np.int64)).tolist()
-        return sorted(lot, key=lambda i: self.state["bought"].get(self.buyer.providers[i], -1))
-
     def _look(self, members: Sequence[int], looks: int) -> Mapping[int, Vector]:
-        """Buy as many of them for a look, in advance, as the budget has room for; those already seen count."""
+        """Buy as many of them for a look, in advance; those already seen count."""
         seen = [i for i in members if i in self.looked][:looks]
         fresh = [i for i in members if i not in self.looked]
         chosen = self.rng.choice(fresh, size=min(looks - len(seen), len(fresh)), replace=False).tolist()
-        if len(chosen) > self._room():  # where looks take the whole budget, they go in turn
-            chosen = self._waiting(fresh)[: self._room()]
         bought = self.buyer.buy([*seen, *chosen])
         self.looked.update(bought)
         return bought

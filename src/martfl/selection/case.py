@@ -1,6 +1,5 @@
 """One epoch of `evidence`: facts are gathered one by one, each dropping some providers with its reason."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from martfl.selection.contrast import CONSPIRACY, FEWEST, clearly_above, worse
+from martfl.selection.contrast import CONSPIRACY, FEWEST, better, clearly_above, worse
 from martfl.selection.facts import findings_on_kinds, judge, known_directions, noise_among, root_is_even
 from martfl.selection.halves import combine, norm
 from martfl.selection.kmeans import Floats
@@ -118,7 +117,7 @@ class Case:
         turn = self._in_turn(clustered)
         unknown = self._unknown(turn)
         seen = [*unknown, *(i for i in turn if i not in unknown)][: self._room()]
-        if len(seen) < FEWEST or not self._unknown(seen):
+        if len(seen) < FEWEST or not unknown:
             return False
         bought = self.buyer.buy([*self.looked, *seen])
         self.looked.update(bought)
@@ -191,15 +190,11 @@ class Case:
         own = scores if self.state["left"] is None else self.buyer.score(self.buyer.own_update)
         parts = [own[members][np.isfinite(own[members])] for members in groups]
         best = max((part for part in parts if part.size >= CONSPIRACY), key=np.mean, default=None)
+        credit = self._named(better(self.state["leans"], self.rule.deviations))
         for members, part in zip(groups, parts, strict=True):
             if best is not None and part.size and clearly_above(best, part, self.rule.deviations):
                 why = "its group agrees less with training on the root data than another one does"
-                self._drop([i for i in members if not self._has_credit(i)], Role.DROPPED, why)
-
-    def _has_credit(self, provider: int) -> bool:
-        """Whether all findings together speak for it as clearly as they speak against others."""
-        total, findings = self.state["leans"].get(self.buyer.providers[provider], (0.0, 0))
-        return bool(findings and total >= self.rule.deviations * math.sqrt(findings))
+                self._drop([i for i in members if i not in credit], Role.DROPPED, why)
 
     def _apply_budget(self, clustered: Selection) -> None:
         """Buy up to the budget; a look is paid for, wherever it led. Where all led nowhere, one more is bought."""

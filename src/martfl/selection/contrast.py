@@ -102,6 +102,11 @@ def worse(leans: Leans, deviations: float) -> set[str]:
     return {name for name, (total, findings) in leans.items() if total <= -deviations * math.sqrt(findings)}
 
 
+def better(leans: Leans, deviations: float) -> set[str]:
+    """For whom they speak as clearly."""
+    return {name for name, (total, findings) in leans.items() if total >= deviations * math.sqrt(findings)}
+
+
 def stand_apart(delivered: Mapping[str, Any], kind: Collection[str]) -> bool:
     """Whether members of a kind still have more in common with each other than with the others."""
     units = directions(delivered)

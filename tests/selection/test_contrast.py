@@ -102,15 +102,27 @@ def test_a_shared_secret_tells_where_clean_training_cannot() -> None:
             assert blamed(found) == set(range(good, good + bad))
 
 
-@pytest.mark.parametrize(("task", "secret"), [(3.0, 1.0), (0.0, 0.5)])
-def test_a_secret_shows_where_all_is_in_common_and_where_nothing_is(task, secret) -> None:
-    """Early in training nearly all of every update is the common part, late nothing of the honest ones is."""
+@pytest.mark.parametrize(("task", "secret"), [(3.0, 1.0), (0.3, 0.6)])
+def test_a_secret_shows_where_all_is_in_common_and_where_little_is(task, secret) -> None:
+    """Early in training nearly all of every update is the common part, late little of the honest ones is."""
     rng = np.random.default_rng(8)
     common, hidden = rng.normal(size=(2, 4000)) / np.sqrt(4000)
     rows = task * common + rng.normal(size=(12, 4000)) / np.sqrt(4000)
     rows[7:] = 0.7 * task * common + secret * (1 + task) * hidden + rng.normal(size=(5, 4000)) / np.sqrt(4000)
     found = find_contrast(named(rows), rng.normal(size=4000), blind)
     assert blamed(found) == set(range(7, 12)) and abs(found.lean) >= SECRET - OWN
+
+
+@pytest.mark.parametrize("noisy", [4, 9, 14])
+def test_beside_noise_the_task_is_no_secret(noisy) -> None:
+    """Honest first updates of few coordinates that matter, beside some whose signs are random."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        task = rng.normal(size=4000) * np.where(np.arange(4000) < 30, 1.0, 0.02)
+        rows = task + 0.3 * rng.normal(size=(18, 4000)) * np.abs(task)
+        rows[:noisy] *= rng.choice([-1.0, 1.0], size=(noisy, 4000))
+        found = find_contrast(named(rows), task, blind)
+        assert found is None or blamed(found) <= set(range(noisy))
 
 
 def test_large_data_are_no_secret() -> None:

@@ -35,6 +35,7 @@ class Case:
         self.flagged: dict[str, int] = {}
         self.looked: set[int] = set()
         self.factors = np.ones(n)
+        self.returning = self._returning()
 
     def decide(self) -> Selection:
         answers, follow = self._score()
@@ -60,10 +61,18 @@ class Case:
         """Who is still in."""
         return np.array([i for i, role in enumerate(self.roles) if role is Role.HIGH_QUALITY], dtype=np.int64)
 
-    def fresh_records(self) -> dict[str, int]:
-        """Harm seen not too long ago."""
-        now = self.state["epoch"]
-        return {name: at for name, at in self.state["records"].items() if now - at < self.rule.memory}
+    def records(self) -> dict[str, int]:
+        """Who stays on record."""
+        return {name: at for name, at in self.state["records"].items() if name not in self.returning}
+
+    def _returning(self) -> list[str]:
+        """Whose record is old enough to be looked at again: the oldest ones, as many as half of the places."""
+        now, records = self.state["epoch"], self.state["records"]
+        old = [name for name in records if now - records[name] >= self.rule.memory]
+        if not self.even or not self.rule.memory:
+            return old
+        there = set(self.buyer.providers)
+        return sorted((name for name in old if name in there), key=records.__getitem__)[: max(1, self._places() // 2)]
 
     def _score(self) -> tuple[list[Floats], Floats | None]:
         """Cosines with the baselines, and with the last step of the model where there was one."""
@@ -75,7 +84,7 @@ class Case:
         return answers, self.buyer.score(step)
 
     def _drop_records(self) -> None:
-        records = self.fresh_records()
+        records = self.records()
         for i, name in enumerate(self.buyer.providers):
             if name in records and self.roles[i] is Role.HIGH_QUALITY:
                 self._drop([i], Role.DROPPED, f"on record since epoch {records[name] + 1}; looked at again later")
@@ -205,9 +214,10 @@ class Case:
     # --- helpers -------------------------------------------------------------------------------------------------
 
     def _unknown(self, providers: Sequence[int]) -> list[int]:
-        """Who of them was never bought, or, where some are of a worse kind, never seen beside others of any kind."""
+        """Who of them is back from the record, or was never bought; where some are of a worse kind, beside others."""
         seen = self.state["leans"] if worse(self.state["leans"], self.rule.deviations) else self.state["bought"]
-        return [i for i in providers if self.buyer.providers[i] not in seen]
+        names = self.buyer.providers
+        return [i for i in providers if names[i] not in seen or names[i] in self.returning]
 
     def _named(self, names: set[str]) -> list[int]:
         """Who of them is left."""

@@ -8,9 +8,9 @@ any single baseline do not. Which kind is the worse one three things say, and no
 - the acquirer's own update: one kind has little of what it has. It comes from few rows, and what it errs in moves the
   whole kind, so that it counts for less than a verdict takes;
 - a shared secret: honest updates have the task in common, with each other as with everybody; who pursues something else
-  besides shares it with its own kind alone. But whoever the model was not made from has more in common, since it wants
-  the same change: of the smaller part of the model a secret says nothing, and of a kind that is known to be the worse
-  one it says no more than that these are of it.
+  besides shares it with its own kind alone. Beside noise it is the task that shows, no secret. And whoever the model
+  was not made from has more in common, since it wants the same change: of the smaller part of the model a secret says
+  nothing, and of a kind that is known to be the worse one it says no more than that these are of it.
 
 What one epoch says may be wrong, so that findings add up over the epochs, for each provider by itself.
 """
@@ -27,6 +27,7 @@ from scipy.special import ndtri, stdtr
 from martfl.selection.halves import directions, norm
 from martfl.selection.kappa import rows_ahead
 from martfl.selection.kmeans import Floats, kmeans
+from martfl.selection.noise import in_common
 
 FEWEST = 4  # updates among which kinds can be told apart
 EXPLAINED = 0.9  # of the scatter that two kinds must explain; two halves of a uniform spread explain 0.75
@@ -39,6 +40,7 @@ APART = 1.5  # the same against what it has in common with the others, of a wors
 FAINT = 0.02  # a cosine below which being alike means nothing
 OTHER = 0.8  # the most that two kinds have in common, as a correlation, where one of them has a secret …
 NOTHING = 0.1  # … and the least that a kind is taken to have in common for it, as a share of what the other has
+TASK = 4.0  # deviations from random signs by which the other kind has something in common, or it is noise
 SECRET = 12.0  # deviations that a shared secret counts like
 CONFIRMS = 4.0  # the same of a kind that is known to be the worse one
 
@@ -76,8 +78,9 @@ def find_contrast(
     above, below = right([sum(delivered[name] for name in kind) / len(kind) for kind in (high, low)])
     lean = float(np.clip(rows_ahead(above, below), -MOST, MOST)) + _by_own(cosines[upper], cosines[~upper])
     secret = _secret(gram, upper)
-    if secret:
-        lean += secret * _worth(*((low, high) if secret > 0 else (high, low)), shares, known)
+    close, others = (low, high) if secret > 0 else (high, low)
+    if secret and in_common([units[name] for name in others]) > TASK:
+        lean += secret * _worth(close, others, shares, known)
     return Contrast(low, high, lean)
 
 

@@ -75,7 +75,7 @@ class Evidence:
             return state, nobody(0)
         case = Case(self, state, buyer, rng)
         selection = case.decide()
-        return {**state, "records": {**case.fresh_records(), **case.flagged}, "previous": buyer.model}, selection
+        return {**state, "records": {**case.records(), **case.flagged}, "previous": buyer.model}, selection
 
     def learn(self, state: State, selection: Selection, buyer: Buyer, delivered: Mapping[int, Vector]) -> State:
         """The next baselines; where the root data may be trusted, also who turned out bad, and of what kind."""

@@ -22,7 +22,6 @@ def test_loaded_keys_prove_and_verify(epoch, tmp_path):
     path = tmp_path / "key"
     keys.save(epoch.key, path, shape=epoch.shape)
     loaded = keys.load(path, shape=epoch.shape)
-    loaded.warm()
     proof = groth16.prove(loaded, solve(epoch.statement, epoch.witness))
     assert groth16.verify(epoch.key.verifying, proof, epoch.statement.public_inputs())
     assert keys.key_hash(loaded.verifying) == keys.key_hash(epoch.key.verifying)

@@ -144,10 +144,6 @@ class PointTable:
         """All of them."""
         return [self.point(i) for i in range(len(self))]
 
-    def warm(self) -> None:
-        """Make every point now."""
-        self.points()
-
     def combine(self, scalars: Iterable[int]) -> Point:
         """Σ scalar · point; zeros are skipped, ones are added, the rest goes into one multi-exponentiation."""
         total, points, factors = zero(self.group), [], []

@@ -50,11 +50,6 @@ class ProvingKey:
     private: PointTable  # (β A_i + α B_i + C_i)(τ)/δ
     verifying: VerifyingKey
 
-    def warm(self) -> None:
-        """Make all points of a loaded key, so that the first proof is as quick as the next; worth a waiting time."""
-        for table in (self.lagrange_1, self.lagrange_2, self.quotient, self.private):
-            table.warm()
-
 
 @dataclass(frozen=True)
 class Proof:

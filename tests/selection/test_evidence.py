@@ -151,6 +151,16 @@ def test_who_is_on_record_is_looked_at_before_it_is_weighed_again(world) -> None
     assert not state["records"] and kept(selection) == set(range(20)), "who is no noise any more comes back"
 
 
+def test_nobody_gets_off_the_record_by_silence(world) -> None:
+    strategy = evidence(memory=3)
+    state = {**strategy.start(), "bought": {f"p{i}": 0 for i in range(12)}, "records": {"p9": 0, "p10": 1, "gone": 0}}
+    state["epoch"] = 5
+    buyer = world.buyer(world.around(world.truth, 12), silent={9})
+    state, selection = strategy.decide(state, buyer, np.random.default_rng(0))
+    assert state["records"] == {"p9": 0, "gone": 0}, "who was there was looked at, who was not is looked at later"
+    assert 10 in buyer.bought and selection.weights[10] > 0
+
+
 def after_an_epoch(strategy, baseline, state=None):
     """A state with this baseline and nobody in it."""
     return {**(state or strategy.start()), "left": baseline, "right": None, "halves": {}}

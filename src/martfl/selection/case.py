@@ -35,7 +35,7 @@ class Case:
         self.flagged: dict[str, int] = {}
         self.looked: set[int] = set()
         self.factors = np.ones(n)
-        self.returning = self._returning()
+        self.returning: list[str] = []
 
     def decide(self) -> Selection:
         answers, follow = self._score()
@@ -65,15 +65,6 @@ class Case:
         """Who stays on record."""
         return {name: at for name, at in self.state["records"].items() if name not in self.returning}
 
-    def _returning(self) -> list[str]:
-        """Whose record is old enough to be looked at again: the oldest ones, as many as half of the places."""
-        now, records = self.state["epoch"], self.state["records"]
-        old = [name for name in records if now - records[name] >= self.rule.memory]
-        if not self.even or not self.rule.memory:
-            return old
-        there = set(self.buyer.providers)
-        return sorted((name for name in old if name in there), key=records.__getitem__)[: max(1, self._places() // 2)]
-
     def _score(self) -> tuple[list[Floats], Floats | None]:
         """Cosines with the baselines, and with the last step of the model where there was one."""
         baselines = [self.state[half] for half in ("left", "right") if self.state[half] is not None]
@@ -84,6 +75,14 @@ class Case:
         return answers, self.buyer.score(step)
 
     def _drop_records(self) -> None:
+        """Drop who is on record; whose record is old is looked at again, the oldest first, at half of the places."""
+        records = self.state["records"]
+        old = [name for name, at in records.items() if self.state["epoch"] - at >= self.rule.memory]
+        if self.even and self.rule.memory:
+            there = {self.buyer.providers[i] for i in self.left()}
+            old = sorted((name for name in old if name in there), key=records.__getitem__)
+            old = old[: max(1, self._places() // 2)]
+        self.returning = old
         records = self.records()
         for i, name in enumerate(self.buyer.providers):
             if name in records and self.roles[i] is Role.HIGH_QUALITY:

@@ -125,12 +125,18 @@ def summarise(outcomes: Iterable[Outcome], where: Mapping[str, Any], metric: str
 
 
 def to_pages(grid: Grid) -> list[Grid]:
-    """Small tables that fit a terminal: one for each metric and each value of all row names but the last."""
+    """Small tables that fit a terminal: one for each metric and each value of all row names but the last.
+
+    A metric that an attack does not have gets none.
+    """
     lead = len(grid.names[0]) - 1 if grid.names else 0
     pages = []
     for group, metric in itertools.product(dict.fromkeys(names[:lead] for names in grid.names), grid.metrics):
         first, step = grid.metrics.index(metric), len(grid.metrics)
         chosen = [i for i, names in enumerate(grid.names) if names[:lead] == group]
+        held = [[bool(figure.runs or figure.paper) for figure in grid.figures[i]] for i in chosen]
+        if any(map(any, held)) and not any(any(row[first::step]) for row in held):
+            continue
         heads = grid.header[lead + 1 :][first::step]
         page = replace(
             grid,

@@ -96,6 +96,13 @@ def test_pages_cut_a_wide_table_by_metric_and_leading_names(grid) -> None:
     ]
 
 
+def test_a_metric_that_an_attack_does_not_have_gets_no_page() -> None:
+    spec = TableSpec(SPEC.rows, SPEC.columns, ("mta", "asr"))
+    pages = to_pages(build_table(spec, title="Attacks", planned=PLAN, outcomes=[outcome(80.0)]))
+    assert [page.title for page in pages if "trec" in page.title] == ["Attacks · trec · mta"]
+    assert len(to_pages(build_table(spec, title="Attacks", planned=PLAN, outcomes=[]))) == 4, "nothing was run yet"
+
+
 def test_records_hold_fractions(grid) -> None:
     records = to_records(grid)
     assert len(records) == sum(map(len, grid.figures))

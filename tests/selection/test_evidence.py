@@ -161,6 +161,17 @@ def test_nobody_gets_off_the_record_by_silence(world) -> None:
     assert 10 in buyer.bought and selection.weights[10] > 0
 
 
+def test_who_comes_off_the_record_first_does_not_hang_on_the_order_in_which_it_was_written_down(world) -> None:
+    strategy, names = evidence(memory=3), [f"p{i}" for i in range(16)]
+    known = {**strategy.start(), "epoch": 5, "bought": dict.fromkeys(names, 0)}
+    for seed in range(5):
+        orders = [np.random.default_rng(seed + way).permutation(names[4:]).tolist() for way in (0, 100)]
+        buyers = [world.buyer(world.around(world.truth, 16)) for _ in orders]
+        for buyer, order in zip(buyers, orders, strict=True):
+            strategy.decide({**known, "records": dict.fromkeys(order, 1)}, buyer, np.random.default_rng(seed))
+        assert set(buyers[0].bought) == set(buyers[1].bought)
+
+
 def after_an_epoch(strategy, baseline, state=None):
     """A state with this baseline and nobody in it."""
     return {**(state or strategy.start()), "left": baseline, "right": None, "halves": {}}

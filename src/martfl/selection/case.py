@@ -80,7 +80,7 @@ class Case:
         old = [name for name, at in records.items() if self.state["epoch"] - at >= self.rule.memory]
         if self.even and self.rule.memory:
             there = {self.buyer.providers[i] for i in self.left()}
-            old = sorted((name for name in old if name in there), key=records.__getitem__)
+            old = sorted(there.intersection(old), key=lambda name: (records[name], name))
             old = old[: max(1, self._places() // 2)]
         self.returning = old
         records = self.records()

@@ -1,13 +1,17 @@
 """A buyer small enough to reason about: a linear classifier, updates in the clear, a record of what was asked."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from martfl.selection import cosine_scores
+
+sys.path.insert(0, str(Path(__file__).parent))  # `at_work`
 
 FEATURES, CLASSES, DEAD = 120, 4, 60  # the last DEAD features are zero in every row: what they learn changes nothing
 ROWS = 240

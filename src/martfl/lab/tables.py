@@ -78,6 +78,11 @@ class Grid:
     metrics: tuple[str, ...]  # of the figure columns, in turn
     notes: tuple[str, ...] = ()
 
+    @property
+    def holds_figures(self) -> bool:
+        """Whether anything was run, or published."""
+        return any(figure.runs or figure.paper for row in self.figures for figure in row)
+
     def lines(self) -> list[tuple[str, ...]]:
         """Every row as text."""
         return [names + tuple(str(f) for f in figures) for names, figures in zip(self.names, self.figures, strict=True)]
@@ -131,24 +136,25 @@ def to_pages(grid: Grid) -> list[Grid]:
     """
     lead = len(grid.names[0]) - 1 if grid.names else 0
     pages = []
-    for group, metric in itertools.product(dict.fromkeys(names[:lead] for names in grid.names), grid.metrics):
-        first, step = grid.metrics.index(metric), len(grid.metrics)
-        chosen = [i for i, names in enumerate(grid.names) if names[:lead] == group]
-        held = [[bool(figure.runs or figure.paper) for figure in grid.figures[i]] for i in chosen]
-        if any(map(any, held)) and not any(any(row[first::step]) for row in held):
-            continue
-        heads = grid.header[lead + 1 :][first::step]
-        page = replace(
-            grid,
-            title=" · ".join((grid.title, *group, metric)),
-            header=(grid.header[lead], *(head.removesuffix(f" {metric}") for head in heads)),
-            names=tuple(grid.names[i][lead:] for i in chosen),
-            figures=tuple(grid.figures[i][first::step] for i in chosen),
-            metrics=(metric,),
-            notes=(),
-        )
-        pages.append(page)
+    for group in dict.fromkeys(names[:lead] for names in grid.names):
+        cut = [_page(grid, group, metric) for metric in grid.metrics]
+        pages += [page for page in cut if page.holds_figures] or cut
     return pages
+
+
+def _page(grid: Grid, group: tuple[str, ...], metric: str) -> Grid:
+    lead, first, step = len(group), grid.metrics.index(metric), len(grid.metrics)
+    chosen = [i for i, names in enumerate(grid.names) if names[:lead] == group]
+    heads = grid.header[lead + 1 :][first::step]
+    return replace(
+        grid,
+        title=" · ".join((grid.title, *group, metric)),
+        header=(grid.header[lead], *(head.removesuffix(f" {metric}") for head in heads)),
+        names=tuple(grid.names[i][lead:] for i in chosen),
+        figures=tuple(grid.figures[i][first::step] for i in chosen),
+        metrics=(metric,),
+        notes=(),
+    )
 
 
 def to_records(grid: Grid) -> list[dict[str, Any]]:

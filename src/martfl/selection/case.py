@@ -35,7 +35,7 @@ class Case:
         self.flagged: dict[str, int] = {}
         self.looked: set[int] = set()
         self.factors = np.ones(n)
-        self.returning: list[str] = []
+        self.returning: set[str] = set()
 
     def decide(self) -> Selection:
         answers, follow = self._score()
@@ -76,17 +76,14 @@ class Case:
 
     def _drop_records(self) -> None:
         """Drop who is on record; whose record is old is looked at again, the oldest first, at half of the places."""
-        records = self.state["records"]
-        old = [name for name, at in records.items() if self.state["epoch"] - at >= self.rule.memory]
-        if self.even and self.rule.memory:
-            there = {self.buyer.providers[i] for i in self.left()}
-            old = sorted(there.intersection(old), key=lambda name: (records[name], name))
-            old = old[: max(1, self._places() // 2)]
+        records, names = self.state["records"], self.buyer.providers
+        old = {name for name, at in records.items() if self.state["epoch"] - at >= self.rule.memory}
         self.returning = old
-        records = self.records()
-        for i, name in enumerate(self.buyer.providers):
-            if name in records and self.roles[i] is Role.HIGH_QUALITY:
-                self._drop([i], Role.DROPPED, f"on record since epoch {records[name] + 1}; looked at again later")
+        if self.even and self.rule.memory:
+            there = sorted((records[names[i]], names[i]) for i in self._named(old))
+            self.returning = {name for _, name in there[: max(1, self._places() // 2)]}
+        for i in self._named(set(self.records())):
+            self._drop([i], Role.DROPPED, f"on record since epoch {records[names[i]] + 1}; looked at again later")
 
     def _drop_followers(self, follow: Floats | None) -> None:
         if follow is not None:

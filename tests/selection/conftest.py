@@ -43,10 +43,8 @@ class FakeBuyer:
         self.bought += [i for i in able if i not in self.bought]
         return {i: self.updates[i] for i in able}
 
-    def predict(self, models: Any, *, among: np.ndarray | None = None) -> np.ndarray:
-        among = np.arange(self.classes) if among is None else among
-        logits = np.stack([self.rows @ model.reshape(FEATURES, CLASSES) for model in models])[:, :, among]
-        return among[logits.argmax(axis=-1)]
+    def logits(self, models: Any) -> np.ndarray:
+        return np.stack([self.rows @ model.reshape(FEATURES, CLASSES) for model in models])
 
     def deliver(self, selection: Any) -> dict[int, np.ndarray]:
         """What arrives after a decision."""

@@ -19,14 +19,14 @@ from martfl.selection.contrast import (
 )
 
 
-def find_contrast(delivered, own, right, *, shares=None, known=()):
+def find_contrast(delivered, own, sure, *, shares=None, known=()):
     """As in the first epoch, unless said otherwise."""
-    return contrast.find_contrast(delivered, own, right, shares=shares or {}, known=known)
+    return contrast.find_contrast(delivered, own, sure, shares=shares or {}, known=known)
 
 
 def blind(means):
     """Root data on which nothing shows."""
-    return np.ones((len(means), 50), dtype=bool)
+    return np.ones((len(means), 50))
 
 
 def named(rows) -> dict:

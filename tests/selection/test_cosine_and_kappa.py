@@ -8,7 +8,6 @@ from sklearn.metrics import cohen_kappa_score
 
 from martfl.errors import InputError
 from martfl.selection import choose_baseline, cohen_kappa, cosine_scores, kappa_deviation
-from martfl.selection.kappa import rows_ahead
 
 
 def test_cosines_of_itself_its_negative_and_a_right_angle():
@@ -83,12 +82,3 @@ def test_baseline_is_the_acquirer_when_adjustment_is_off_or_nobody_was_bought():
 def test_baseline_refuses_a_kappa_that_is_not_a_number():
     with pytest.raises(InputError, match="provider 4"):
         choose_baseline([4], lambda _: float("nan"))
-
-
-def test_rows_ahead_counts_only_where_two_models_differ():
-    right, other = np.array([1, 1, 1, 1, 0, 1, 0]), np.array([0, 0, 0, 1, 1, 1, 0])
-    assert rows_ahead(right, other) == pytest.approx((3 - 1) / np.sqrt(4)) == -rows_ahead(other, right)
-    assert rows_ahead(right, right) == 0.0
-    rng = np.random.default_rng(0)
-    chance = [rows_ahead(*rng.integers(0, 2, size=(2, 200))) for _ in range(2000)]
-    assert np.std(chance) == pytest.approx(1.0, abs=0.1), "between equals it deviates by one"

@@ -39,7 +39,7 @@ def test_the_best_kappa_on_the_root_data_is_the_next_baseline(paper, world, upda
     state, selection = decide(paper, paper.start(), buyer)
     delivered = dict(enumerate(updates))
     state = paper.learn(state, selection, buyer, delivered)
-    kappas = [cohen_kappa(buyer.predict([buyer.model + row])[0], buyer.labels) for row in updates]
+    kappas = [cohen_kappa(buyer.logits([buyer.model + row])[0].argmax(axis=-1), buyer.labels) for row in updates]
     assert state["baseline"] == f"p{int(np.argmax(kappas))}"
     state, selection = decide(paper, state, buyer)
     best = int(np.argmax(kappas))

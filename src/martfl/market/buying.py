@@ -89,13 +89,11 @@ class Desk:
     @cached_property
     def classes(self) -> int:
         """How many classes the task has."""
-        return int(self.task.logits(self.model, self.root).shape[1])
+        return int(self.logits([self.model]).shape[-1])
 
-    def predict(self, models: Sequence[Floats], *, among: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-        """Classes of the root data under each model [k, r], the best of those in `among`."""
-        logits = np.stack([self.task.logits(model, self.root) for model in models])  # [k, r, classes]
-        best = logits.argmax(axis=-1) if among is None else among[logits[..., among].argmax(axis=-1)]
-        return np.asarray(best)
+    def logits(self, models: Sequence[Floats]) -> Floats:
+        """What each model gives every class for every row of the root data [k, r, classes]."""
+        return np.stack([self.task.logits(model, self.root) for model in models])
 
     # --- deliveries ----------------------------------------------------------------------------------------------
 

@@ -154,8 +154,6 @@ class Case:
         for i in self._harmful(means):
             why = "updates of its group, bought for a look, made the model worse"
             self._drop(groups[i], Role.DROPPED, why)
-            if self.even:
-                self._record(groups[i].tolist())
         self._weigh_by_length(groups, means)
 
     def _ties(self, looks: Mapping[int, Mapping[int, Vector]]) -> dict[int, float]:

@@ -4,7 +4,7 @@ Updates of one kind share what sets them apart from the other: flipped labels, a
 principal component of the updates' directions, and along it the kinds lie far apart even where their scores against
 any single baseline do not. Which kind is the worse one three things say, and none needs a majority:
 
-- the root data: of the two models that the kinds' mean updates make, one is right on rows on which the other is wrong;
+- the root data: of the two models that the kinds' mean updates make, one is surer of the true classes;
 - the acquirer's own update: one kind has little of what it has. It comes from few rows, and what it errs in moves the
   whole kind, so that it counts for less than a verdict takes;
 - a shared secret: honest updates have the task in common, with each other as with everybody; who pursues something else
@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr
 
 from martfl.selection.halves import directions, norm
-from martfl.selection.kappa import rows_ahead
 from martfl.selection.kmeans import Floats, kmeans
 from martfl.selection.noise import in_common
+from martfl.selection.rows import rows_ahead
 
 FEWEST = 4  # updates among which kinds can be told apart
 EXPLAINED = 0.9  # of the scatter that two kinds must explain; two halves of a uniform spread explain 0.75
@@ -44,7 +44,7 @@ TASK = 4.0  # deviations from random signs by which the other kind has something
 SECRET = 12.0  # deviations that a shared secret counts like
 CONFIRMS = 4.0  # the same of a kind that is known to be the worse one
 
-Right = Callable[[Sequence[Any]], NDArray[np.bool_]]  # mean updates [k] -> where the models they make are right [k, r]
+Sure = Callable[[Sequence[Any]], Floats]  # mean updates [k] -> how sure the models they make are of the truth [k, r]
 Shares = Mapping[str, float]  # by provider: its weight in the model's last steps
 Leans = Mapping[str, tuple[float, int]]  # by provider: the sum of what findings say for it, and how many they are
 
@@ -59,7 +59,7 @@ class Contrast:
 
 
 def find_contrast(
-    delivered: Mapping[str, Any], own: Any, right: Right, *, shares: Shares, known: Collection[str]
+    delivered: Mapping[str, Any], own: Any, sure: Sure, *, shares: Shares, known: Collection[str]
 ) -> Contrast | None:
     """The two kinds of what was delivered; None where there are none, or there is nothing to judge them by.
 
@@ -75,7 +75,7 @@ def find_contrast(
         return None
     cosines = np.array([float(units[name] @ own) / own_length for name in names])
     low, high = (tuple(name for name, hit in zip(names, part, strict=True) if hit) for part in (~upper, upper))
-    above, below = right([sum(delivered[name] for name in kind) / len(kind) for kind in (high, low)])
+    above, below = sure([sum(delivered[name] for name in kind) / len(kind) for kind in (high, low)])
     lean = float(np.clip(rows_ahead(above, below), -MOST, MOST)) + _by_own(cosines[upper], cosines[~upper])
     secret = _secret(gram, upper)
     close, others = (low, high) if secret > 0 else (high, low)

@@ -47,7 +47,7 @@ class Evidence:
     looks: int = 2  # updates of a group to buy for a look
     deviations: float = 3.0  # how many standard errors make harm
     agreement: float = 4.0  # how many standard errors make two updates have something in common
-    memory: int = 10  # epochs for which noise, and with even root data harm, is remembered
+    memory: int = 10  # epochs for which noise, and with even root data a worse delivery, is remembered
     follower: float = 0.95  # cosine with the last step of the model from which an update adds nothing
     same: float = 1e-4  # scores closer than this in every direction are those of copies
     evenness: float = 0.25  # share of the root rows in the rarer half of the classes from which the root is trusted

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from martfl.selection.contrast import Leans, add_up, find_contrast, worse
 from martfl.selection.halves import directions
 from martfl.selection.kappa import cohen_kappa, kappa_deviation
+from martfl.selection.kmeans import Floats
 from martfl.selection.noise import noisy, tie
+from martfl.selection.rows import sureness
 from martfl.selection.strategy import Buyer, State, Vector
 
 
@@ -23,7 +24,9 @@ def judge(buyer: Buyer, model: Vector) -> tuple[float, float]:
 
     The root data cannot judge a model's belief in other classes, so that it is not held against the model.
     """
-    (row,) = buyer.predict([model], among=np.unique(buyer.labels))
+    held = np.unique(buyer.labels)
+    (logits,) = buyer.logits([model])  # [r, classes]
+    row = held[logits[:, held].argmax(axis=-1)]
     return cohen_kappa(row, buyer.labels), kappa_deviation(row, buyer.labels)
 
 
@@ -45,10 +48,10 @@ def findings_on_kinds(
 ) -> Leans | None:
     """What is known of who is of which kind after these deliveries; None where they show no kinds."""
 
-    def right(means: Sequence[Vector]) -> NDArray[np.bool_]:
-        return np.asarray(buyer.predict([buyer.model + mean for mean in means]) == buyer.labels)
+    def sure(means: Sequence[Vector]) -> Floats:
+        return sureness(buyer.logits([buyer.model + mean for mean in means]), buyer.labels)
 
     named = {buyer.providers[i]: vector for i, vector in delivered.items()}
     known = worse(state["leans"], deviations)
-    found = find_contrast(named, buyer.own_update, right, shares=state["shares"], known=known)
+    found = find_contrast(named, buyer.own_update, sure, shares=state["shares"], known=known)
     return add_up(state["leans"], found) if found else None

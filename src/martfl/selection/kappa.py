@@ -1,6 +1,5 @@
 """Cohen's kappa on the root data, and the choice of the next baseline by it (paper, BaselineAdjustment)."""
 
-import math
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -26,13 +25,6 @@ def kappa_deviation(predicted: ArrayLike, truth: ArrayLike) -> float:
     # From κ = 1 − (1 − p_o)/(1 − p_e):  1 − p_e = (1 − p_o)/(1 − κ)
     room = (1.0 - observed) / (1.0 - kappa) if kappa < 1.0 else 1.0
     return float(np.sqrt(observed * (1.0 - observed) / truth.size) / room) if room > 0 else 0.0
-
-
-def rows_ahead(right: ArrayLike, other: ArrayLike) -> float:
-    """By how many deviations one model is right on more rows than another, where they differ (McNemar 1947)."""
-    gains = np.asarray(right).astype(int) - np.asarray(other).astype(int)
-    differing = int(np.abs(gains).sum())
-    return float(gains.sum()) / math.sqrt(differing) if differing else 0.0
 
 
 def choose_baseline(bought: Iterable[int], kappa_of: Callable[[int], float], *, adjust: bool = True) -> int | None:

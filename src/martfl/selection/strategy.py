@@ -50,8 +50,8 @@ class Buyer(Protocol):
     def classes(self) -> int:
         """How many classes the task has; the root data need not hold them all."""
 
-    def predict(self, models: Sequence[Vector], *, among: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-        """Classes that each model gives the root data [k, r], the best of those in `among`."""
+    def logits(self, models: Sequence[Vector]) -> Floats:
+        """What each model gives every class for every row of the root data [k, r, classes]."""
 
 
 class Strategy(Protocol):
@@ -95,7 +95,7 @@ class Paper:
         if not delivered:
             return self.start()
         names = list(delivered)
-        predicted = buyer.predict([buyer.model + delivered[i] for i in names])  # [k, r]
+        predicted = buyer.logits([buyer.model + delivered[i] for i in names]).argmax(axis=-1)  # [k, r]
         kappas = {i: cohen_kappa(row, buyer.labels) for i, row in zip(names, predicted, strict=True)}
         chosen = choose_baseline(sorted(kappas), kappas.__getitem__, adjust=self.adjust)
         return {"baseline": None if chosen is None else buyer.providers[chosen]}

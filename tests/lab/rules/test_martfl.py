@@ -67,9 +67,9 @@ def test_only_bought_models_are_looked_at(view_of, crowd, truth) -> None:
         def __init__(self, judge) -> None:
             self.inner, self.labels, self.num_classes, self.seen = judge, judge.labels, judge.num_classes, []
 
-        def predict(self, models):
+        def logits(self, models):
             self.seen.append(models)
-            return self.inner.predict(models)
+            return self.inner.logits(models)
 
     view = view_of(crowd, own_update=truth)
     counting = Counting(view.judge)

@@ -64,13 +64,9 @@ class LabBuyer:
     def classes(self) -> int:
         return self._judge.num_classes
 
-    def predict(self, models: Sequence[Tensor], *, among: np.ndarray | None = None) -> np.ndarray:
-        """[k, r] classes on the judge's rows, the best of those in `among`."""
-        if among is None:
-            return np.asarray(self._judge.predict(torch.stack(list(models))).cpu().numpy())
-        logits = self._judge.logits(torch.stack(list(models)))  # [k, r, classes]
-        chosen = logits[..., torch.as_tensor(among, device=logits.device)].argmax(dim=-1)
-        return np.asarray(among[chosen.cpu().numpy()])
+    def logits(self, models: Sequence[Tensor]) -> np.ndarray:
+        """[k, r, classes] on the judge's rows."""
+        return np.asarray(self._judge.logits(torch.stack(list(models))).double().cpu().numpy())
 
 
 def judge_of(view: RoundView, baseline_data: str) -> Judge:

@@ -5,12 +5,14 @@ import pickle
 
 import numpy as np
 import pytest
-from at_work import HALF, evidence, kept, kind_buyer, once, signs, trade
+from at_work import HALF, POISON, evidence, kept, kind_buyer, once, signs, trade
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from martfl.errors import InputError
 from martfl.selection import Role, explain
+from martfl.selection.contrast import MOST
+from martfl.selection.facts import findings_on_kinds
 
 # --- always ----------------------------------------------------------------------------------------------------------
 
@@ -150,3 +152,22 @@ def test_biased_root_data_put_nobody_on_record_for_a_delivery(world) -> None:
     rule = evidence()
     learnt = rule.learn(rule.start(), once(rule, buyer), buyer, {0: buyer.updates[0], 6: buyer.updates[6]})
     assert not learnt["suspects"] and not learnt["records"]
+
+
+def test_kinds_are_told_apart_also_where_their_models_give_the_same_answers(world) -> None:
+    """Every model is right on every row; those of the bad kind are a little less sure."""
+    buyer = kind_buyer(world, good=6, bad=6)
+    delivered = dict(enumerate(buyer.updates))
+    unseen = findings_on_kinds(evidence().start(), buyer, delivered, deviations=3.0)
+
+    def logits(models):
+        sure = np.zeros((len(models), buyer.labels.size, buyer.classes))
+        sure[:, np.arange(buyer.labels.size), buyer.labels] = np.array(
+            [[5.0 - 0.1 * model @ POISON] for model in models]
+        )
+        assert (sure.argmax(axis=-1) == buyer.labels).all()
+        return sure
+
+    buyer.logits = logits
+    seen = findings_on_kinds(evidence().start(), buyer, delivered, deviations=3.0)
+    assert all(seen[f"p{i}"][0] == unseen[f"p{i}"][0] - MOST for i in range(6, 12))

@@ -17,7 +17,8 @@ def sureness(logits: ArrayLike, truth: ArrayLike) -> Floats:
     """
     with np.errstate(invalid="ignore"):  # what is no number yet
         chances = softmax(np.asarray(logits, dtype=np.float64), axis=-1)  # [k, r, classes]
-    return np.asarray(np.sqrt(np.nan_to_num(np.take_along_axis(chances, np.asarray(truth)[None, :, None], -1)[..., 0])))
+    labels = np.asarray(truth)
+    return np.asarray(np.sqrt(np.nan_to_num(chances[:, np.arange(labels.size), labels])))
 
 
 def rows_ahead(values: ArrayLike, others: ArrayLike) -> float:

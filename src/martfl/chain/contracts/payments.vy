@@ -6,6 +6,8 @@
 
 from ethereum.ercs import IERC20
 
+RECEIVER_GAS: constant(uint256) = 100_000  # what a receiver may spend of somebody else's gas
+
 
 @internal
 @payable
@@ -26,3 +28,20 @@ def pay(token: address, to: address, amount: uint256):
         raw_call(to, b"", value=amount)
     else:
         assert extcall IERC20(token).transfer(to, amount, default_return_value=True), "trading: token refused"
+
+
+@internal
+def try_to_pay(token: address, to: address, amount: uint256) -> bool:
+    # For batches: a receiver that refuses, or burns gas, costs nobody else its payment.
+    if token == empty(address):
+        return raw_call(to, b"", value=amount, gas=RECEIVER_GAS, revert_on_failure=False)
+    ok: bool = False
+    answer: Bytes[32] = b""
+    ok, answer = raw_call(
+        token,
+        abi_encode(to, amount, method_id=method_id("transfer(address,uint256)")),
+        max_outsize=32,
+        gas=RECEIVER_GAS,
+        revert_on_failure=False,
+    )
+    return ok and (len(answer) == 0 or (len(answer) == 32 and convert(answer, uint256) == 1))

@@ -1,0 +1,76 @@
+# pragma version 0.4.3
+"""
+@title Who is paid: each party once for each epoch, after the epoch is final.
+"""
+
+import exchange
+import ledger
+import payments
+import register
+import signatures
+
+uses: register
+
+
+struct Payee:
+    provider: address
+    receiver: address
+    signature: signatures.Signature  # only where the receiver is another address
+
+
+event Claimed:
+    epoch: indexed(uint256)
+    party: indexed(address)
+    receiver: address
+    amount: uint256
+
+
+@external
+@nonreentrant
+def claim_reward(epoch: uint256) -> uint256:
+    """
+    @notice Take what a final epoch owes the caller, once: price and bonus, or the acquirer's refund.
+    @param epoch The epoch.
+    @return What was paid.
+    """
+    phase: ledger.Phase = register._final(epoch)
+    amount: uint256 = 0
+    if msg.sender == register.ACQUIRER:
+        amount = ledger.refund(register.books[epoch], register.tallies[epoch], register.RATIO, phase)
+        register._keep_tally(epoch, register.tallies[epoch] | (ledger.REFUNDED))
+    else:
+        record: uint256 = register.records[epoch][msg.sender]
+        amount = ledger.owed(record, register.books[epoch], register.RATIO, phase)
+        register._keep_record(epoch, msg.sender, ledger.with_state(record, ledger.State.CLAIMED))
+    assert amount > 0, "trading: nothing to claim"
+    log Claimed(epoch=epoch, party=msg.sender, receiver=msg.sender, amount=amount)
+    payments.pay(register.TOKEN, msg.sender, amount)
+    return amount
+
+
+@external
+@nonreentrant
+def claim_rewards(epoch: uint256, payees: DynArray[Payee, exchange.MAX]):
+    """
+    @notice Have providers paid, each at its own address, or where it signed to be paid. Who is owed nothing, did not sign,
+            or cannot be paid is skipped, and may be claimed for again.
+    @param epoch The epoch.
+    @param payees Provider, receiver, and where they differ the provider's signature of Claim(epoch, provider, receiver).
+    """
+    phase: ledger.Phase = register._final(epoch)
+    book: uint256 = register.books[epoch]
+    domain: bytes32 = signatures.domain()
+    for payee: Payee in payees:
+        record: uint256 = register.records[epoch][payee.provider]
+        amount: uint256 = ledger.owed(record, book, register.RATIO, phase)
+        if amount == 0:
+            continue
+        if payee.receiver != payee.provider:
+            content: bytes32 = keccak256(abi_encode(signatures.CLAIM_TYPE, epoch, payee.provider, payee.receiver))
+            if not signatures.signed(domain, content, payee.provider, payee.signature):
+                continue
+        register._keep_record(epoch, payee.provider, ledger.with_state(record, ledger.State.CLAIMED))
+        if payments.try_to_pay(register.TOKEN, payee.receiver, amount):
+            log Claimed(epoch=epoch, party=payee.provider, receiver=payee.receiver, amount=amount)
+        else:
+            register._keep_record(epoch, payee.provider, record)

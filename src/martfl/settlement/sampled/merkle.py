@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from martfl.settlement.errors import RangeError, SettlementError
-from martfl.settlement.sampled.keccak import keccak
+from martfl.settlement.keccak import keccak
 from martfl.settlement.sampled.packing import slots_per_word, words_needed
 
 CAP_HEIGHT = 6

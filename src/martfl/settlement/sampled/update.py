@@ -17,7 +17,7 @@ from typing import Any
 import numpy.typing as npt
 
 from martfl.settlement.errors import SettlementError
-from martfl.settlement.sampled.keccak import keccak, word
+from martfl.settlement.keccak import keccak, word
 from martfl.settlement.sampled.merkle import Path, Tree, TreeShape, build_tree, verify_path
 from martfl.settlement.sampled.packing import pack, slot
 from martfl.settlement.sampled.poseidon import hash_many

@@ -37,6 +37,14 @@ class HashTree:
         """Leaf number `index`."""
         return _node(self.levels[0], check_index(index, leaves=self.leaves))
 
+    def filled(self, height: int) -> bytes:
+        """All nodes at this height above the leaves, padding included."""
+        padding = bytes(NODE_BYTES)
+        for _ in range(height):
+            padding = keccak(padding + padding)
+        level, width = self.levels[height], 1 << (depth(self.leaves) - height)
+        return level + padding * (width - len(level) // NODE_BYTES)
+
     def path(self, index: int) -> tuple[bytes, ...]:
         """The siblings of leaf `index`, from the leaf upwards."""
         check_index(index, leaves=self.leaves)

@@ -30,11 +30,11 @@ class Refutation:
 
     secret: bytes = field(repr=False)  # K, which is on chain by then
     index: int
-    sealed: bytes  # sealed_l
+    sealed: bytes  # sealed_l, filled up with zeros to whole words
     part: bytes  # EIP2537(P_l)
     path: tuple[bytes, ...]  # of leaf_l in the sealed tree
     pairs: bytes  # EIP2537(H) ‖ ρ_l, then EIP2537(G) ‖ scalar for each scalar of the leaf
-    generator_path: tuple[bytes, ...]  # of the leaf in the generators' tree
+    generators: tuple[bytes, ...]  # path of the leaf in the generators' tree
 
 
 def refutation(body: bytes, secret: bytes, key: CommitmentKey, leaf: int) -> Refutation:
@@ -51,11 +51,11 @@ def refutation(body: bytes, secret: bytes, key: CommitmentKey, leaf: int) -> Ref
     return Refutation(
         secret=secret,
         index=leaf,
-        sealed=own,
+        sealed=own + bytes(-len(own) % 32),
         part=eip2537(coordinates[leaf]),
         path=leaf_tree(sealed, coordinates, key).path(leaf),
         pairs=b"".join([hidden, *pairs]),
-        generator_path=generator_tree(key).path(leaf),
+        generators=generator_tree(key).path(leaf),
     )
 
 
@@ -70,9 +70,10 @@ def refutes(
     try:
         if seal_digest(root, refutation.secret) != seal:
             return False
-        leaf = keccak(refutation.sealed + refutation.part)
+        sealed = _true_bytes(refutation, shape)
+        leaf = keccak(sealed + refutation.part)
         found = hash_tree.climb(leaf, index=refutation.index, path=refutation.path, leaves=shape.leaves)
-        if found != root or not _pairs_hold(refutation, shape, generator_root):
+        if found != root or not _pairs_hold(refutation, sealed, shape, generator_root):
             return False
         return _sum(refutation.pairs) != refutation.part
     except SettlementError:
@@ -85,9 +86,18 @@ def scalars(values: list[int], layout: SlotLayout) -> list[int]:
     return [sum(v << (layout.width * t) for t, v in enumerate(row)) % ORDER for row in rows]
 
 
-def _pairs_hold(shown: Refutation, shape: LeafShape, generator_root: bytes) -> bool:
+def _true_bytes(shown: Refutation, shape: LeafShape) -> bytes:
+    """The sealed bytes of the leaf, without what fills them up to whole words."""
+    where = shape.sealed(shown.index)
+    size = where.stop - where.start
+    if len(shown.sealed) != -(-size // 32) * 32:
+        raise SettlementError(f"leaf {shown.index} has {size} bytes, filled up to words, got {len(shown.sealed)}")
+    return shown.sealed[:size]
+
+
+def _pairs_hold(shown: Refutation, sealed: bytes, shape: LeafShape, generator_root: bytes) -> bool:
     """Whether the pairs are H, the leaf's generators and the scalars that its sealed bytes decode to."""
-    factors = scalars(_decoded(shown, shape), shape.layout)
+    factors = scalars(_decoded(shown, sealed, shape.layout.bits), shape.layout)
     pairs = [shown.pairs[at : at + PAIR_BYTES] for at in range(0, len(shown.pairs), PAIR_BYTES)]
     points, words = [pair[:EIP2537_BYTES] for pair in pairs], [pair[EIP2537_BYTES:] for pair in pairs]
     if words != [word(x) for x in (blinding(shown.secret, shown.index), *factors)]:
@@ -95,19 +105,16 @@ def _pairs_hold(shown: Refutation, shape: LeafShape, generator_root: bytes) -> b
     if points[0] != Commitment.from_point(blinding_generator()).to_eip2537():
         return False
     base = generator_leaf(points[1:])
-    climbed = hash_tree.climb(base, index=shown.index, path=shown.generator_path, leaves=shape.leaves)
+    climbed = hash_tree.climb(base, index=shown.index, path=shown.generators, leaves=shape.leaves)
     return climbed == generator_root
 
 
-def _decoded(shown: Refutation, shape: LeafShape) -> list[int]:
+def _decoded(shown: Refutation, sealed: bytes, bits: int) -> list[int]:
     """The values of the sealed bytes, one by one, as the contract reads them."""
-    bits, size, where = shape.layout.bits, code_bytes(shape.layout.bits), shape.sealed(shown.index)
-    if len(shown.sealed) != where.stop - where.start:
-        raise SettlementError(f"leaf {shown.index} has {where.stop - where.start} bytes, got {len(shown.sealed)}")
-    prefix, values = shown.secret + word(shown.index), []
-    for at in range(0, len(shown.sealed), size):
-        pad = [keccak(prefix + word(byte // 32))[byte % 32] for byte in range(at, at + size)]
-        code = int.from_bytes(bytes(a ^ b for a, b in zip(shown.sealed[at:], pad, strict=False)), "big")
+    prefix, size, values = shown.secret + word(shown.index), code_bytes(bits), []
+    for at in range(0, len(sealed), size):
+        pad = keccak(prefix + word(at // 32))[at % 32 : at % 32 + size]
+        code = int.from_bytes(sealed[at : at + size], "big") ^ int.from_bytes(pad, "big")
         values.append(min(max(code, 1), (1 << bits) - 1) - (1 << (bits - 1)))
     return values
 

@@ -1,6 +1,7 @@
 """The leaves of a sealed update: which values lie where, how each is written, what K makes of them.
 
-Leaf l holds the values of 256 scalars, s to a scalar, as codes of B = ⌈b/8⌉ bytes, big endian, under a pad:
+Leaf l holds the values of 256 scalars, s to a scalar, as codes of B bytes, big endian, under a pad. B is 1, 2 or 4, the
+first that holds b bits, so that no code lies across two words of the pad.
 
     code(v)   = v + 2^(b−1)                  decode(code) = clamp(code, 1, 2^b − 1) − 2^(b−1)
     pad_l     = keccak(K ‖ l ‖ 0) ‖ keccak(K ‖ l ‖ 1) ‖ …         integers as words of 32 bytes
@@ -63,7 +64,7 @@ class LeafShape:
 
 def code_bytes(bits: int) -> int:
     """B: bytes of one value."""
-    return -(-bits // 8)
+    return 1 if bits <= 8 else 2 if bits <= 16 else 4
 
 
 def seal_leaf(values: Integers, *, bits: int, secret: bytes, leaf: int) -> bytes:

@@ -7,8 +7,9 @@ from py_arkworks_bls12381 import G1Point
 
 from martfl.settlement import SettlementError
 from martfl.settlement.exact import Generators, blst, cache_file
-from martfl.settlement.exact.cache_file import BLOCK_BYTES, BLOCK_POINTS, NAME
-from martfl.settlement.exact.generators import DOMAIN, blinding_generator, make_block, make_blocks
+from martfl.settlement.exact.generators import BLOCK_POINTS, DOMAIN, FILE, blinding_generator, make_block, make_blocks
+
+NAME, BLOCK_BYTES = FILE.name, FILE.block_bytes
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +20,7 @@ def two_blocks():
 @pytest.fixture
 def folder(tmp_path, two_blocks):
     """A cache that holds two blocks."""
-    cache_file.write(tmp_path / NAME, two_blocks)
+    FILE.write(tmp_path / NAME, two_blocks)
     return tmp_path
 
 
@@ -31,14 +32,14 @@ def test_they_are_hashes_to_the_curve_and_all_different(folder):
 
 
 def test_a_cache_that_is_too_short_grows_and_says_how_far_it_is(tmp_path, two_blocks):
-    cache_file.write(tmp_path / NAME, two_blocks[:1])
+    FILE.write(tmp_path / NAME, two_blocks[:1])
     seen = []
     generators = Generators.load(
         BLOCK_POINTS + 1, folder=tmp_path, progress=lambda done, all_: seen.append((done, all_))
     )
     assert seen == [(BLOCK_POINTS, BLOCK_POINTS)]
     assert generators.affine.tobytes() == b"".join(two_blocks)
-    assert cache_file.read(tmp_path / NAME, 9) == two_blocks
+    assert FILE.read(tmp_path / NAME, 9) == two_blocks
 
 
 def test_a_sound_cache_is_read_not_made(folder):
@@ -84,14 +85,14 @@ def test_a_damaged_cache_is_detected_and_made_again(folder, two_blocks, damage):
 
 def test_a_file_exchanged_whole_with_its_hashes_is_caught_by_the_pins(tmp_path, two_blocks):
     foreign = [two_blocks[1], two_blocks[0]]
-    cache_file.write(tmp_path / NAME, foreign)
-    assert cache_file.read(tmp_path / NAME, 2) == []
+    FILE.write(tmp_path / NAME, foreign)
+    assert FILE.read(tmp_path / NAME, 2) == []
 
 
 def test_every_number_of_blocks_within_the_pins_ends_at_a_pin():
-    last = max(cache_file.PINS)
+    last = max(FILE.pins)
     assert last * BLOCK_POINTS >= 500_000
-    assert all(cache_file.whole_steps(blocks) in cache_file.PINS for blocks in range(1, last + 1))
+    assert all(cache_file.whole_steps(blocks) in FILE.pins for blocks in range(1, last + 1))
 
 
 def test_the_folder_follows_the_environment(monkeypatch, tmp_path):

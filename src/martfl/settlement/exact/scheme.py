@@ -15,7 +15,6 @@ from martfl.settlement.exact.plain import ORDER
 from martfl.settlement.exact.point import Commitment
 from martfl.settlement.fixed_point import Integers
 from martfl.settlement.scheme import SchemeName, Settlement
-from martfl.settlement.weights import check_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +53,6 @@ class ExactScheme:
         openings: Sequence[Opening],
     ) -> Settlement[BlindedModel, None]:
         """The new model with its blinding."""
-        check_weights(weights, providers=len(updates))
         values = aggregate(before.values, weights, updates, layout=self.key.layout)
         blinding = combine_blindings(before.blinding, weights, openings)
         return Settlement(BlindedModel(values, blinding), None)
@@ -70,7 +68,6 @@ class ExactScheme:
         """C(W^t − W^{t−1}, ρ^t − ρ^{t−1}) = Σ k_i C_i."""
         after = settlement.model
         try:
-            check_weights(weights, providers=len(commitments))
             check_scalar(before.blinding)
             check_scalar(after.blinding)
         except SettlementError:

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from martfl.settlement.errors import SettlementError
-from martfl.settlement.sampled.keccak import keccak, word
+from martfl.settlement.keccak import keccak, word
 
 DOMAIN = b"martfl/sampling/v1"
 DRAW_BITS = 256

@@ -6,7 +6,7 @@ checks its own commitment with `own_commitment_matches`.
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy.typing as npt
@@ -22,13 +22,13 @@ from martfl.settlement.sampled.statement import Shape, Statement, fill
 from martfl.settlement.sampled.update import (
     blinding,
     empty_commitment,
-    new_seed,
     update_commitment,
     update_root,
     update_tree,
 )
 from martfl.settlement.sampled.vdf import VdfProof
 from martfl.settlement.scheme import SchemeName, Settlement
+from martfl.settlement.seal import new_secret
 from martfl.settlement.weights import check_weights
 
 Update = npt.NDArray[Any]
@@ -47,7 +47,7 @@ class Opening:
     """What a bought provider hands over beside its update."""
 
     commitment: Commitment
-    seed: bytes
+    secret: bytes = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -79,14 +79,14 @@ class SampledScheme:
 
     def commit(self, update: Update) -> tuple[Commitment, Opening]:
         """The salted root of the whole update, and a fresh nonce."""
-        seed = new_seed()
-        commitment = Commitment(self._root(update, seed), secrets.token_bytes(32))
-        return commitment, Opening(commitment, seed)
+        secret = new_secret()
+        commitment = Commitment(self._root(update, secret), secrets.token_bytes(32))
+        return commitment, Opening(commitment, secret)
 
     def verify_opening(self, update: Update, commitment: Commitment, opening: Opening) -> bool:
         """Whether the commitment opens to `update`, every value in range."""
         try:
-            return self._root(update, opening.seed) == commitment.root
+            return self._root(update, opening.secret) == commitment.root
         except SettlementError:
             return False
 
@@ -111,7 +111,7 @@ class SampledScheme:
             terms=self.terms,
             weights=weights,
             updates=updates,
-            blindings=[blinding(o.seed) for o in openings],
+            blindings=[blinding(o.secret) for o in openings],
             indices=self.indices(delay),
         )
         proof = prove_samples(self.key, statement, witness)
@@ -160,7 +160,7 @@ class SampledScheme:
     def own_commitment_matches(self, update: Update, opening: Opening, evidence: Evidence, *, provider: int) -> bool:
         """A provider's check that the proof is about its update; if not, it objects."""
         own = sampled_values(update, self.indices(evidence.delay))
-        expected = update_commitment(own, blinding=blinding(opening.seed), shape=self.shape)
+        expected = update_commitment(own, blinding=blinding(opening.secret), shape=self.shape)
         return expected == evidence.commitments[provider]
 
     def indices(self, delay: VdfProof) -> list[int]:
@@ -168,9 +168,9 @@ class SampledScheme:
         drawn = vdf.randomness(delay)
         return sampling.indices(drawn, parameters=self.parameters, samples=self.shape.samples)
 
-    def _root(self, update: Update, seed: bytes) -> bytes:
-        tree = update_tree(self._sized(update, "update"), seed=seed, shape=self.shape)
-        return update_root(tree, blinding=blinding(seed))
+    def _root(self, update: Update, secret: bytes) -> bytes:
+        tree = update_tree(self._sized(update, "update"), secret=secret, shape=self.shape)
+        return update_root(tree, blinding=blinding(secret))
 
     def _seed(self, before: Update, after: Update, commitments: Sequence[Commitment], nonce: bytes) -> bytes:
         bits = self.shape.model_bits

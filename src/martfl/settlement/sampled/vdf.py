@@ -21,7 +21,7 @@ import gmpy2
 from gmpy2 import mpz, powmod
 
 from martfl.settlement.errors import SettlementError
-from martfl.settlement.sampled.keccak import keccak, word
+from martfl.settlement.keccak import keccak, word
 
 N = mpz(
     "251959084756578934940271832400483985714292821262040320277771378360436620207075955562640185258807844069182906412495150"

@@ -68,7 +68,7 @@ def sampled_type(market_type, keys):
             return build_tree(values, bits=SHAPE.model_bits)
 
         def update_tree(self, index: int):
-            return update_tree(self.updates[index], seed=self.seeds[index], shape=SHAPE)
+            return update_tree(self.updates[index], secret=self.seeds[index], shape=SHAPE)
 
         def commit(self, index: int, **changes):
             root = update_root(self.update_tree(index), blinding=blinding(self.seeds[index]))

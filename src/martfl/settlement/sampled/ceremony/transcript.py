@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from martfl.settlement.errors import CeremonyError
+from martfl.settlement.keccak import keccak
 from martfl.settlement.sampled import curve
 from martfl.settlement.sampled.curve import Point
-from martfl.settlement.sampled.keccak import keccak
 from martfl.settlement.sampled.statement import FIELD
 
 PHASES: Mapping[int, tuple[str, ...]] = {1: ("tau", "alpha", "beta"), 2: ("delta",)}

@@ -36,7 +36,6 @@ class ModelCommitted(Event):
 @dataclass(frozen=True, kw_only=True)
 class Bought(Event):
     providers: tuple[str, ...]
-    prices: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,8 +89,13 @@ class EpochFailed(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Claimed(Event):
-    party: str
+    provider: str
     receiver: str
+    amount: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refunded(Event):
     amount: int
 
 

@@ -13,7 +13,7 @@ from martfl.chain.network import Chain
 from martfl.chain.state import NO_TOKEN, ExactModel, ExactStart, Layout, Listing, Offer, Terms
 from martfl.chain.trading import Done, Trading, addresses, named, put, words
 from martfl.errors import InputError
-from martfl.settlement.exact.refutation import Refutation
+from martfl.settlement.exact.false_leaf import Refutation
 
 
 class ExactTrading(Trading):
@@ -61,16 +61,10 @@ class ExactTrading(Trading):
         self, epoch: int, *, offer: Offer, refutation: Refutation, account: LocalAccount, key: str | None = None
     ) -> Done:
         """Show that a leaf of a revealed update is not what it was committed to."""
-        leaf = (
-            refutation.index,
-            refutation.sealed.ljust(-(-len(refutation.sealed) // 32) * 32, b"\0"),
-            refutation.part,
-            list(refutation.path),
-            refutation.pairs,
-            list(refutation.generators),
-        )
+        r = refutation
+        leaf = (r.index, r.sealed, r.part, list(r.path), r.pairs, list(r.generators))
         provider = to_checksum_address(offer.provider)
-        call = self._f.refute(epoch, provider, offer.commitment_hash, refutation.key, leaf)
+        call = self._f.refute(epoch, provider, offer.commitment_hash, r.secret, leaf)
         return self.send(call, account, 0, key)
 
     def model(self, epoch: int) -> ExactModel:

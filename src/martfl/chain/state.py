@@ -215,8 +215,8 @@ class EpochState:
     spent: int  # sum of all prices
     delivered: int  # of those, of who delivered
     bought: int
-    answered: int
-    revealed: int  # open to refutation
+    silent: int  # of those: neither accepted nor revealed nor listed
+    revealed: int  # of those: open to refutation
     deadline: int  # sampled: of the step that is due
     refundable: int  # what the acquirer may claim now
     refunded: bool
@@ -269,24 +269,14 @@ class Offer:
         """What the digest holds of the commitment."""
         return keccak(self.commitment)
 
+    def words(self) -> tuple[Any, ...]:
+        """The contract's `Offer`."""
+        return to_checksum_address(self.provider), self.commitment_hash, self.seal, self.ask
+
     def digest(self, *, chain_id: int, market: str, epoch: int) -> bytes:
         """keccak(chain, market, epoch, wallet, keccak(C), seal, ask): what goes on chain before anybody has judged."""
         words = [_word(chain_id), _address(market), _word(epoch), _address(self.provider)]
         return keccak(b"".join([*words, self.commitment_hash, self.seal, _word(self.ask)]))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Purchase:
-    """An offer at a price, in 65536ths of the reward."""
-
-    offer: Offer
-    units: int
-
-    def words(self) -> tuple[Any, ...]:
-        """The contract's `Offer`."""
-        offer = self.offer
-        provider = to_checksum_address(offer.provider)
-        return provider, offer.commitment_hash, offer.seal, offer.ask, self.units
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -315,11 +305,12 @@ class SignedClaim:
     signature: bytes = b""
 
 
-def units_for(ask: int, reward: int) -> int:
-    """The smallest price, in 65536ths of the reward, that is at least the ask."""
-    if ask > reward:
-        raise InputError(f"an ask is at most the reward of {reward}, got {ask}")
-    return 0 if ask == 0 else -(-ask * WHOLE // reward)
+def price_of(ask: int, reward: int) -> int:
+    """What a purchase locks: the ask, rounded up to a 65536th of the reward."""
+    if not 0 <= ask <= reward:
+        raise InputError(f"an ask lies in 0..{reward}, the reward, got {ask}")
+    units = 0 if ask == 0 else -(-ask * WHOLE // reward)
+    return reward * units // WHOLE
 
 
 def _word(value: int) -> bytes:

@@ -3,7 +3,7 @@
     trading = ExactTrading.deploy(chain, terms=terms, account=acquirer)
     epoch = trading.new_epoch(amount=deposit, account=acquirer).epoch
     trading.commit_model(epoch, digest=offer.digest(...), account=provider)
-    trading.buy(epoch, purchases=[Purchase(offer=offer, units=units_for(offer.ask, reward))], account=acquirer)
+    trading.buy(epoch, offers=[offer], account=acquirer)
 
 Methods that send take `key`, the name of the step: a step that has a key is sent once, however often it is asked for.
 """
@@ -33,7 +33,6 @@ from martfl.chain.state import (
     Phase,
     PostedTerms,
     ProviderState,
-    Purchase,
     SignedClaim,
     SignedCommit,
     State,
@@ -88,11 +87,9 @@ class Trading(ABC):
         """Add to reward and penalty."""
         return self.send(self._f.deposit(epoch, amount), account, self._coins(amount), key)
 
-    def buy(
-        self, epoch: int, *, purchases: Sequence[Purchase], account: LocalAccount, key: str | None = None
-    ) -> Done:
-        """Lock a price for each; at least what its provider asks."""
-        return self.send(self._f.buy(epoch, [purchase.words() for purchase in purchases]), account, 0, key)
+    def buy(self, epoch: int, *, offers: Sequence[Offer], account: LocalAccount, key: str | None = None) -> Done:
+        """Buy each at what its provider asks."""
+        return self.send(self._f.buy(epoch, [offer.words() for offer in offers]), account, 0, key)
 
     def accept(self, epoch: int, *, providers: Sequence[str], account: LocalAccount, key: str | None = None) -> Done:
         """Say that these delivered."""
@@ -173,10 +170,9 @@ class Trading(ABC):
         """Who committed to which digest, in the order of commitment."""
         return {posted.provider: posted.digest for posted in self.events(ev.ModelCommitted, epoch=epoch)}
 
-    def bought(self, epoch: int) -> dict[str, int]:
-        """Who was bought at which price."""
-        pairs = (zip(event.providers, event.prices, strict=True) for event in self.events(ev.Bought, epoch=epoch))
-        return {name: price for pair in pairs for name, price in pair}
+    def bought(self, epoch: int) -> list[str]:
+        """Who was bought, in the order of purchase."""
+        return [name for event in self.events(ev.Bought, epoch=epoch) for name in event.providers]
 
     def model_digest(self) -> bytes:
         """Digest of the current global model."""

@@ -20,32 +20,37 @@ struct Payee:
 
 event Claimed:
     epoch: indexed(uint256)
-    party: indexed(address)
+    provider: indexed(address)
     receiver: address
+    amount: uint256
+
+event Refunded:
+    epoch: indexed(uint256)
     amount: uint256
 
 
 @external
-@nonreentrant
-def claim_reward(epoch: uint256) -> uint256:
+def claim_reward(epoch: uint256):
     """
-    @notice Take what a final epoch owes the caller, once: price and bonus, or the acquirer's refund.
+    @notice Take what a final epoch owes the caller, once: a provider's price and bonus, or the acquirer's refund.
+    @dev Whatever the receiver calls, what it claims here is booked before it is paid.
     @param epoch The epoch.
-    @return What was paid.
     """
-    phase: ledger.Phase = register._final(epoch)
+    book: uint256 = register.books[epoch]
+    tally: uint256 = register.tallies[epoch]
+    phase: ledger.Phase = register._final(book, tally)
     amount: uint256 = 0
     if msg.sender == register.ACQUIRER:
-        amount = ledger.refund(register.books[epoch], register.tallies[epoch], register.RATIO, phase)
-        register._keep_tally(epoch, register.tallies[epoch] | (ledger.REFUNDED))
+        amount = ledger.refund(book, tally, register.RATIO, phase)
+        register._keep_tally(epoch, tally | ledger.REFUNDED)
+        log Refunded(epoch=epoch, amount=amount)
     else:
         record: uint256 = register.records[epoch][msg.sender]
-        amount = ledger.owed(record, register.books[epoch], register.RATIO, phase)
+        amount = ledger.owed(record, book, register.RATIO, phase)
         register._keep_record(epoch, msg.sender, ledger.with_state(record, ledger.State.CLAIMED))
+        log Claimed(epoch=epoch, provider=msg.sender, receiver=msg.sender, amount=amount)
     assert amount > 0, "trading: nothing to claim"
-    log Claimed(epoch=epoch, party=msg.sender, receiver=msg.sender, amount=amount)
     payments.pay(register.TOKEN, msg.sender, amount)
-    return amount
 
 
 @external
@@ -57,8 +62,8 @@ def claim_rewards(epoch: uint256, payees: DynArray[Payee, exchange.MAX]):
     @param epoch The epoch.
     @param payees Provider, receiver, and where they differ the provider's signature of Claim(epoch, provider, receiver).
     """
-    phase: ledger.Phase = register._final(epoch)
     book: uint256 = register.books[epoch]
+    phase: ledger.Phase = register._final(book, register.tallies[epoch])
     domain: bytes32 = signatures.domain()
     for payee: Payee in payees:
         record: uint256 = register.records[epoch][payee.provider]
@@ -71,6 +76,6 @@ def claim_rewards(epoch: uint256, payees: DynArray[Payee, exchange.MAX]):
                 continue
         register._keep_record(epoch, payee.provider, ledger.with_state(record, ledger.State.CLAIMED))
         if payments.try_to_pay(register.TOKEN, payee.receiver, amount):
-            log Claimed(epoch=epoch, party=payee.provider, receiver=payee.receiver, amount=amount)
+            log Claimed(epoch=epoch, provider=payee.provider, receiver=payee.receiver, amount=amount)
         else:
             register._keep_record(epoch, payee.provider, record)

@@ -46,7 +46,6 @@ struct Offer:
     commitment: bytes32       # keccak of what the update was committed to
     seal: bytes32             # keccak(root of the sealed update, keccak(key))
     ask: uint256
-    units: uint256            # the price, in 65536ths of the reward
 
 
 event EpochOpened:
@@ -66,7 +65,6 @@ event ModelCommitted:
 event Bought:
     epoch: indexed(uint256)
     providers: DynArray[address, MAX]
-    prices: DynArray[uint256, MAX]
 
 event Accepted:
     epoch: indexed(uint256)
@@ -99,7 +97,7 @@ def new_epoch(amount: uint256) -> uint256:
     last: uint256 = register.epoch_count
     gap: uint256 = 1
     if last > 0:
-        phase: ledger.Phase = register._phase(last)
+        phase: ledger.Phase = register._phase_of(last)
         stands: ledger.Phase = ledger.Phase.STANDING | ledger.Phase.SETTLED
         over: ledger.Phase = ledger.Phase.FAILED | ledger.Phase.EMPTY | ledger.Phase.FAILING
         if phase in stands:
@@ -175,14 +173,15 @@ def _commit(epoch: uint256, provider: address, digest: bytes32):
     log ModelCommitted(epoch=epoch, provider=provider, digest=digest)
 
 
-# --- 3. buy: a price of at least the ask is locked, as often as the acquirer likes -----------------------------------
+# --- 3. buy: what the provider asks is locked, as often as the acquirer likes ----------------------------------------
 
 @external
 def buy(epoch: uint256, offers: DynArray[Offer, MAX]):
     """
-    @notice Buy updates. What is bought is paid for, whatever becomes of it, once its provider has handed it over.
+    @notice Buy updates, each at what its provider asks, rounded up to a 65536th of the reward. What is bought is paid for,
+            whatever becomes of it, once its provider has handed it over.
     @param epoch The epoch.
-    @param offers What opens each provider's commitment, and the price in 65536ths of the reward.
+    @param offers What opens each provider's commitment.
     """
     register._only_acquirer()
     book: uint256 = register.books[epoch]
@@ -192,25 +191,23 @@ def buy(epoch: uint256, offers: DynArray[Offer, MAX]):
     reward: uint256 = ledger.reward(book, register.RATIO)
     spent: uint256 = 0
     providers: DynArray[address, MAX] = []
-    prices: DynArray[uint256, MAX] = []
     for offer: Offer in offers:
         opened: bytes32 = keccak256(
             abi_encode(chain.id, self, epoch, offer.provider, offer.commitment, offer.seal, offer.ask)
         )
-        expected: uint256 = ledger.with_state(convert(opened, uint256), ledger.State.COMMITTED)
+        expected: uint256 = convert(opened, uint256) & ~ledger.STATE | convert(ledger.State.COMMITTED, uint256)
         assert register.records[epoch][offer.provider] == expected, "trading: not the offer that was committed to"
-        assert offer.units <= ledger.WHOLE, "trading: price must be 0 to 65536"
-        price: uint256 = ledger.part(reward, offer.units)
-        assert price >= offer.ask, "trading: price is below the ask"
-        spent += price
-        bought: uint256 = self._bound(offer.commitment, offer.seal) | offer.units << ledger.PRICE_AT
-        register._keep_record(epoch, offer.provider, ledger.with_state(bought, ledger.State.BOUGHT))
+        assert offer.ask <= reward, "trading: ask exceeds the reward"
+        units: uint256 = ledger.units(offer.ask, reward)
+        spent = unsafe_add(spent, unsafe_mul(reward, units) // ledger.WHOLE)  # at most 128 prices below 2^96
+        terms: uint256 = units << ledger.PRICE_AT | convert(ledger.State.BOUGHT, uint256)
+        register._keep_record(epoch, offer.provider, self._bound(offer.commitment, offer.seal) | terms)
         providers.append(offer.provider)
-        prices.append(price)
     assert ledger.spent(book) + spent <= reward, "trading: prices exceed the reward"
     register._keep_book(epoch, book + (spent << ledger.SPENT_AT))  # at most the reward
-    register._keep_tally(epoch, register.tallies[epoch] + (len(offers) * ledger.ONE_BOUGHT))
-    log Bought(epoch=epoch, providers=providers, prices=prices)
+    both: uint256 = ledger.ONE_BOUGHT + ledger.ONE_SILENT
+    register._keep_tally(epoch, register.tallies[epoch] + len(offers) * both)
+    log Bought(epoch=epoch, providers=providers)
 
 
 # --- 4. deliver: the key went over, or it is on chain ------------------------------------------------------------------
@@ -270,7 +267,7 @@ def _refute(epoch: uint256, provider: address, commitment: bytes32, root: bytes3
     assert block.timestamp <= register._publish_deadline(book), "trading: too late"
     register._keep_record(epoch, provider, ledger.with_state(record, ledger.State.REFUTED))
     price: uint256 = ledger.price(record, ledger.reward(book, register.RATIO))
-    register._keep_tally(epoch, register.tallies[epoch] - (ledger.ONE_REVEALED + price))  # both were added when it was revealed
+    register._keep_tally(epoch, register.tallies[epoch] - ledger.ONE_REVEALED - price)  # both were added by `reveal`
     log Refuted(epoch=epoch, provider=provider, leaf=leaf)
 
 
@@ -279,7 +276,7 @@ def _refute(epoch: uint256, provider: address, commitment: bytes32, root: bytes3
 def _answer(tally: uint256, record: uint256, book: uint256) -> uint256:
     # The tally after a provider with this record delivered. Its price is at most what is left of the reward.
     if ledger.state(record) == ledger.State.BOUGHT:
-        return tally + ledger.ONE_ANSWERED + ledger.price(record, ledger.reward(book, register.RATIO))
+        return tally - ledger.ONE_SILENT + ledger.price(record, ledger.reward(book, register.RATIO))
     if ledger.state(record) == ledger.State.REVEALED:
         return tally - ledger.ONE_REVEALED
     return tally
@@ -322,7 +319,8 @@ def _publish(epoch: uint256, weights: DynArray[uint256, MAX], bonus: uint256, ph
         dust -= ledger.part(bonus, weight)
     if len(weights) > 0:
         assert total == ledger.WHOLE, "trading: weights must sum to 65536"
-        register._keep_tally(epoch, register.tallies[epoch] + (ledger.WEIGHED + (dust << ledger.DUST_AT)))  # less than one unit for each provider
+        # The dust is less than one unit for each provider.
+        register._keep_tally(epoch, register.tallies[epoch] + ledger.WEIGHED + (dust << ledger.DUST_AT))
     register._keep_model(model)
     self._enter(epoch, phase)
 

@@ -46,16 +46,18 @@ GAP_AT: constant(uint256) = 232
 PHASE_AT: constant(uint256) = 247
 
 # --- a tally: prices of who delivered (96 bits), deadline (40), three counts and the dust (24 each), two flags ------
-# Counts are those of providers: bought; answered, that is accepted, revealed, listed or refuted; revealed and open to
-# refutation. No epoch takes 2^24 purchases of 5,000 gas.
+# Counts are those of providers: bought; of these the silent, neither accepted nor revealed nor listed; and those that
+# revealed and may be refuted. No epoch takes 2^24 purchases of 5,000 gas.
 DEADLINE_AT: constant(uint256) = 96
 ONE_BOUGHT: constant(uint256) = 2 ** 136
-ONE_ANSWERED: constant(uint256) = 2 ** 160
+ONE_SILENT: constant(uint256) = 2 ** 160
 ONE_REVEALED: constant(uint256) = 2 ** 184
 DUST_AT: constant(uint256) = 208                # what is left of the bonus after it went by weight: less than 128 units
 WEIGHED: constant(uint256) = 2 ** 232           # somebody has a weight
 REFUNDED: constant(uint256) = 2 ** 233          # the acquirer has claimed
 COUNT: constant(uint256) = 2 ** 24 - 1
+SILENT: constant(uint256) = COUNT * ONE_SILENT      # the fields of the two counts
+REVEALED: constant(uint256) = COUNT * ONE_REVEALED
 TIME: constant(uint256) = 2 ** 40 - 1
 
 # --- a record: state (7 bits), price (17), weight (17), then 215 bits of the digest of what was committed to ----------
@@ -100,7 +102,7 @@ def spent(book: uint256) -> uint256:
 @pure
 def reward(book: uint256, ratio: uint256) -> uint256:
     # deposit = reward + penalty, penalty = reward * ratio / 10000, the odd unit in the penalty
-    return (book & MAX_MONEY) * BASIS // (BASIS + ratio)
+    return unsafe_mul(book & MAX_MONEY, BASIS) // unsafe_add(BASIS, ratio)  # below 2^110; at most 2^21
 
 
 @internal
@@ -137,7 +139,16 @@ def with_state(record: uint256, state: State) -> uint256:
 @pure
 def part(whole: uint256, units: uint256) -> uint256:
     # The product first: nothing is lost where `whole` is small.
-    return whole * units // WHOLE
+    return unsafe_mul(whole, units) // WHOLE  # below 2^96 times 2^17
+
+
+@internal
+@pure
+def units(ask: uint256, reward: uint256) -> uint256:
+    # The smallest price that is at least the ask, which is at most the reward.
+    if ask == 0:
+        return 0
+    return unsafe_sub(unsafe_add(unsafe_mul(ask, WHOLE), reward), 1) // reward  # ask <= reward < 2^96, ask > 0
 
 
 @internal
@@ -174,13 +185,16 @@ def refund(book: uint256, tally: uint256, ratio: uint256, phase: Phase) -> uint2
     # epoch, which is nobody's, it makes the deposit, to the unit.
     if tally & REFUNDED != 0:
         return 0
+    deposit: uint256 = book & MAX_MONEY
     if phase == Phase.EMPTY:
-        return book & MAX_MONEY
-    reward: uint256 = self.reward(book, ratio)
+        return deposit
+    reward: uint256 = unsafe_mul(deposit, BASIS) // unsafe_add(BASIS, ratio)  # as in `reward`
+    # delivered <= spent <= reward <= deposit, and dust <= reward - spent: nothing below falls under zero.
     delivered: uint256 = tally & MAX_MONEY
     if phase == Phase.FAILED:
-        return reward - delivered
-    bonus: uint256 = 0
-    if tally & WEIGHED != 0:
-        bonus = reward - self.spent(book) - (tally >> DUST_AT & COUNT)
-    return (book & MAX_MONEY) - delivered - bonus
+        return unsafe_sub(reward, delivered)
+    rest: uint256 = unsafe_sub(deposit, delivered)
+    if tally & WEIGHED == 0:
+        return rest
+    bonus: uint256 = unsafe_sub(reward, unsafe_add((book >> SPENT_AT) & MAX_MONEY, (tally >> DUST_AT) & COUNT))
+    return unsafe_sub(rest, bonus)

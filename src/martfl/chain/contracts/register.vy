@@ -30,8 +30,8 @@ struct Status:
     spent: uint256            # sum of all prices
     delivered: uint256        # of those, of who delivered
     bought: uint256
-    answered: uint256
-    revealed: uint256
+    silent: uint256           # of those: neither accepted nor revealed nor listed
+    revealed: uint256         # of those: open to refutation
     deadline: uint256         # sampled: of the step that is due
     refundable: uint256       # what the acquirer may claim now
     refunded: bool
@@ -100,7 +100,7 @@ def read_epoch(epoch: uint256) -> Status:
     book: uint256 = self.books[epoch]
     assert book != 0, "trading: no such epoch"
     tally: uint256 = self.tallies[epoch]
-    phase: ledger.Phase = self._phase(epoch)
+    phase: ledger.Phase = self._phase(book, tally)
     refundable: uint256 = 0
     if self._is_final(phase):
         refundable = ledger.refund(book, tally, RATIO, phase)
@@ -112,7 +112,7 @@ def read_epoch(epoch: uint256) -> Status:
         spent=ledger.spent(book),
         delivered=tally & ledger.MAX_MONEY,
         bought=ledger.count(tally, ledger.ONE_BOUGHT),
-        answered=ledger.count(tally, ledger.ONE_ANSWERED),
+        silent=ledger.count(tally, ledger.ONE_SILENT),
         revealed=ledger.count(tally, ledger.ONE_REVEALED),
         deadline=ledger.deadline(tally),
         refundable=refundable,
@@ -135,7 +135,7 @@ def read_provider(epoch: uint256, provider: address) -> Standing:
     if state == ledger.State.COMMITTED:
         return Standing(state=state, price=0, weight=0, claimable=0)
     book: uint256 = self.books[epoch]
-    phase: ledger.Phase = self._phase(epoch)
+    phase: ledger.Phase = self._phase(book, self.tallies[epoch])
     claimable: uint256 = 0
     if self._is_final(phase):
         claimable = ledger.owed(record, book, RATIO, phase)
@@ -155,7 +155,7 @@ def model() -> bytes32:
     @return Digest of the model that was published last and stands, or of the initial one.
     """
     stands: ledger.Phase = ledger.Phase.STANDING | ledger.Phase.SETTLED
-    return self.next if self._phase(self.epoch_count) in stands else self.base
+    return self.next if self._phase_of(self.epoch_count) in stands else self.base
 
 
 @external
@@ -257,27 +257,45 @@ def _publish_deadline(book: uint256) -> uint256:
 
 @internal
 @view
-def _phase(epoch: uint256) -> ledger.Phase:
+def _phase(book: uint256, tally: uint256) -> ledger.Phase:
     # Nothing needs to be said on chain for time to pass: what is late has failed.
-    book: uint256 = self.books[epoch]
-    tally: uint256 = self.tallies[epoch]
-    stored: ledger.Phase = ledger.phase(book)
-    now: uint256 = block.timestamp
+    stored: ledger.Phase = convert(book >> ledger.PHASE_AT, ledger.Phase)
+    # The exchange is over when no key can come any more, and none can be refuted any more.
+    over: bool = tally & (ledger.SILENT | ledger.REVEALED) == 0 or self._is_over(book, tally)
+    if stored == ledger.Phase.STANDING:
+        return ledger.Phase.SETTLED if over else stored
     if stored == ledger.Phase.TRADING:
-        if now <= self._commit_deadline(book):
-            return ledger.Phase.OPEN
-        if tally == 0:
-            return stored if now <= self._buy_deadline(book) else ledger.Phase.EMPTY
-        return stored if now <= self._publish_deadline(book) else ledger.Phase.FAILED
-    # The exchange is over when no key can come any more and no key can be refuted any more.
-    answered: bool = ledger.count(tally, ledger.ONE_ANSWERED) == ledger.count(tally, ledger.ONE_BOUGHT)
-    unrefuted: bool = ledger.count(tally, ledger.ONE_REVEALED) == 0
-    over: bool = (answered or now > self._key_deadline(book)) and (unrefuted or now > self._publish_deadline(book))
-    if stored == ledger.Phase.STANDING or (stored == ledger.Phase.PROVED and now > ledger.deadline(tally)):
+        return self._unpublished(book, tally)
+    late: bool = block.timestamp > ledger.deadline(tally)
+    if stored == ledger.Phase.PROVED and late:
         return ledger.Phase.SETTLED if over else ledger.Phase.STANDING
-    if stored == ledger.Phase.FAILED or now > ledger.deadline(tally):
+    if stored == ledger.Phase.FAILED or late:
         return ledger.Phase.FAILED if over else ledger.Phase.FAILING
     return stored
+
+
+@internal
+@view
+def _phase_of(epoch: uint256) -> ledger.Phase:
+    return self._phase(self.books[epoch], self.tallies[epoch])
+
+
+@internal
+@view
+def _is_over(book: uint256, tally: uint256) -> bool:
+    coming: bool = tally & ledger.SILENT != 0 and block.timestamp <= self._key_deadline(book)
+    refutable: bool = tally & ledger.REVEALED != 0 and block.timestamp <= self._publish_deadline(book)
+    return not (coming or refutable)
+
+
+@internal
+@view
+def _unpublished(book: uint256, tally: uint256) -> ledger.Phase:
+    if block.timestamp <= self._commit_deadline(book):
+        return ledger.Phase.OPEN
+    if tally == 0:  # nothing is bought
+        return ledger.Phase.TRADING if block.timestamp <= self._buy_deadline(book) else ledger.Phase.EMPTY
+    return ledger.Phase.TRADING if block.timestamp <= self._publish_deadline(book) else ledger.Phase.FAILED
 
 
 @internal
@@ -289,7 +307,8 @@ def _is_final(phase: ledger.Phase) -> bool:
 
 @internal
 @view
-def _final(epoch: uint256) -> ledger.Phase:
-    phase: ledger.Phase = self._phase(epoch)
-    assert self._is_final(phase), "trading: epoch is not final"
+def _final(book: uint256, tally: uint256) -> ledger.Phase:
+    phase: ledger.Phase = self._phase(book, tally)
+    final: ledger.Phase = ledger.Phase.SETTLED | ledger.Phase.FAILED | ledger.Phase.EMPTY
+    assert phase in final, "trading: epoch is not final"
     return phase

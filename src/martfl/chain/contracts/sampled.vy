@@ -229,7 +229,7 @@ def publication(epoch: uint256) -> Publication:
     """
     assert epoch == register.epoch_count, "trading: not the latest epoch"
     proving: ledger.Phase = ledger.Phase.PUBLISHED | ledger.Phase.PROVED
-    assert register._phase(epoch) in proving, "trading: wrong phase"
+    assert register._phase_of(epoch) in proving, "trading: wrong phase"
     return Publication(
         number=self.number, listed=self.listed, nonces=self.nonces, base=register.base, next=register.next
     )
@@ -253,4 +253,4 @@ def is_of(epoch: uint256, provider: address, commitment: bytes32, seal: bytes32)
 @view
 def _from_prover(epoch: uint256, phases: ledger.Phase):
     assert msg.sender == PROVER.address, "trading: only the prover"
-    assert register._phase(epoch) in phases, "trading: wrong phase"
+    assert register._phase_of(epoch) in phases, "trading: wrong phase"

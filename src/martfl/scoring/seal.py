@@ -49,19 +49,19 @@ class Ring:
 
     @cached_property
     def _roots(self) -> tuple[NDArray[np.complex128], NDArray[np.intp]]:
-        """ζ^n with ζ = e^(iπ/N) [N], and where the point ζ^(3^j) of slot j lies among the odd powers of ζ [N/2]."""
+        """N·ζ^n with ζ = e^(iπ/N) [N], and where the point ζ^(3^j) of slot j lies among the odd powers of ζ [N/2]."""
         powers = np.array([pow(3, j, 2 * self.degree) for j in range(self.degree // 2)])
-        return np.exp(1j * np.pi * np.arange(self.degree) / self.degree), (powers - 1) // 2
+        return self.degree * np.exp(1j * np.pi * np.arange(self.degree) / self.degree), (powers - 1) // 2
 
     def encode(self, block: NDArray[np.float64], rng: np.random.Generator, *, conjugate: bool = False) -> Any:
         """Numbers as the coefficients of p(X), rounded to integers, as a plaintext; of p(1/X) if `conjugate`.
 
         Rounding is up or down by chance, so that equal numbers do not all err the same way; integers stay themselves.
-        SEAL takes the values of p at its slots' points: p(ζ^(2k+1)) = N · IFFT(p_n · ζ^n)[k].
+        SEAL takes the values of p at its slots' points: p(ζ^(2k+1)) = IFFT(p_n · N·ζ^n)[k].
         """
         twist, points = self._roots
         whole = np.floor(block + rng.random(block.size))  # [≤ N]
-        values = self.degree * np.fft.ifft(whole * twist[: block.size], self.degree)[points]  # [N/2]
+        values = np.fft.ifft(whole * twist[: block.size], self.degree)[points]  # [N/2]
         plain = sealapi.Plaintext()
         self.encoder.encode((values.conj() if conjugate else values).tolist(), SCALE, plain)
         return plain

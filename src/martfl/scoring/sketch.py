@@ -59,6 +59,11 @@ class Sketch:
         signs = np.where(bits, -1.0, 1.0)
         return int.from_bytes(raw[:_SHIFT_BYTES], "little") % self.entries, signs
 
+    @cached_property
+    def dither(self) -> Floats:
+        """What is added before entries are rounded down [K], in [0, 1)."""
+        return np.frombuffer(self._stream(b"dither", 2 * self.entries), "<u2") * 2.0**-16
+
     def baseline(self, vector: Vector) -> Direction:
         """The acquirer's side: the direction of S g."""
         values, parameters = self.project(vector, name="baseline")
@@ -67,15 +72,14 @@ class Sketch:
     def update(self, vector: Vector) -> Direction:
         """The provider's side: S u at length NORM, rounded to integers, so that a score of it can be checked exactly.
 
-        `⌊x + d⌋` with the seed's own d in [0, 1) has the mean x: small entries beside a huge one are not lost.
+        `⌊x + d⌋` with the seed's own d has the mean x: small entries beside a huge one are not lost.
         """
         values, parameters = self.project(vector, name="update")
         exact = _direction(values, parameters)
         if exact.is_zero:
             return exact
-        dither = np.frombuffer(self._stream(b"dither", 2 * self.entries), "<u2") * 2.0**-16  # [K]
         (scaled,) = exact.blocks(self.entries, scale=NORM)
-        return Direction(np.floor(scaled + dither), 1.0, NORM, parameters)
+        return Direction(np.floor(scaled + self.dither), 1.0, NORM, parameters)
 
     def project(self, vector: Vector, *, name: str = "update") -> tuple[Floats, int]:
         """S x up to a power of two [K], and the number of coordinates; a vector without a direction is refused."""

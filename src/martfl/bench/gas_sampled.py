@@ -31,9 +31,9 @@ STEPS = 1 << 12  # gas does not depend on it
 BASE = 21_000  # of every transaction
 # MODEXP calls of one verification: (base, exponent, modulus bytes, bits of the exponent), how often
 MODEXP = (
-    ((16, 16, 16, 127), 12),
-    ((1, 8, 16, 13), 1),
-    ((256, 32, 256, 128), 2),
+    ((33, 33, 33, 263), 12),
+    ((1, 8, 33, 13), 1),
+    ((256, 33, 256, 264), 2),
     ((288, 1, 256, 2), 1),
     ((256, 1, 256, 2), 1),
     ((288, 1, 256, 1), 1),
@@ -213,8 +213,9 @@ def _modexp_price(*, osaka: bool) -> int:
 
 
 def _one_modexp(base: int, exponent: int, modulus: int, bits: int, *, osaka: bool) -> int:
-    """EIP-2565, or EIP-7883; exponents here have at most 32 bytes."""
-    words, rounds = -(-max(base, modulus) // 8), max(1, bits - 1)
+    """EIP-2565, or EIP-7883; both count whole bytes of an exponent behind its first 32."""
+    words, behind = -(-max(base, modulus) // 8), max(0, exponent - 32)
+    rounds = max(1, bits - 8 * behind - 1 + (16 if osaka else 8) * behind)
     if osaka:
         return max(500, (2 * words**2 if words > 4 else 16) * rounds)
     return max(200, words**2 * rounds // 3)

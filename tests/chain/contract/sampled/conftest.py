@@ -21,7 +21,7 @@ from martfl.settlement.sampled.update import (
 )
 from martfl.settlement.sampled.vdf import evaluate
 
-PARAMETERS, STEPS = 3000, 200
+PARAMETERS, STEPS = 3000, 300
 SHAPE = Shape(providers=3, samples=4)
 
 

@@ -97,7 +97,7 @@ def test_composite_challenge_is_refused(market):
         market.randomise(proof=forged)
 
 
-@pytest.mark.parametrize("steps", [1, 199, 201, 400])
+@pytest.mark.parametrize("steps", [264, 299, 301, 600])
 def test_another_delay_is_refused(market, steps):
     market.published()
     with market.refused("delay function does not verify"):

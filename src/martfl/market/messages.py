@@ -166,5 +166,5 @@ ANSWERS: dict[type[Message], type[Message]] = {  # what each request is answered
     Closed: Claimed,
 }
 REQUESTS: tuple[str, ...] = tuple(request.kind for request in ANSWERS)
-KINDS: dict[str, type[Message]] = {kind.kind: kind for kind in (*ANSWERS, *ANSWERS.values(), Refusal)}
+KINDS: dict[str, type[Message]] = {kind.kind: kind for kind in [*ANSWERS, *ANSWERS.values(), Refusal]}
 M = TypeVar("M", bound=Message)

@@ -1,4 +1,4 @@
-"""What terms must hold: sense, safety, and what the contract can store. Better refused here than when it is paid for."""
+"""What terms must hold: sense, safety, and what the contract can store. Better refused here than once it is paid."""
 
 import math
 from collections.abc import Iterator

@@ -99,9 +99,9 @@ class SampledSettler:
         In optimistic markets nobody has checked yet that the samples were drawn by the delay function; we do.
         """
         chain, epoch = _client(act.trading), act.epoch
-        sending = {"account": act.account, "key": act.key("refute")}
+        account, key = act.account, act.key("refute")
         if self.optimistic and (false := self._false_randomness(chain, epoch)):
-            return chain.challenge_randomness(epoch, proof=false, **sending)
+            return chain.challenge_randomness(epoch, proof=false, account=account, key=key)
         posted = chain.proof_events(InputsCommitted, epoch=epoch)
         if not posted or offer.provider not in posted[0].providers:
             return None
@@ -112,7 +112,7 @@ class SampledSettler:
             return None
         tree = commitments.update_tree(update, secret=secret, shape=self.shape)
         objection = commitments.make_objection(tree, blinding=blinding, indices=chosen)
-        return chain.refute_commitment(epoch, offer=offer, objection=objection, **sending)
+        return chain.refute_commitment(epoch, offer=offer, objection=objection, account=account, key=key)
 
     # --- the acquirer ---------------------------------------------------------------------------------------------
 

@@ -101,9 +101,7 @@ class Trading(ABC):
         """Bind the sender to its sealed update."""
         return self.send(self._f.commit_model(epoch, digest), account, 0, key)
 
-    def reveal(
-        self, epoch: int, *, offer: Offer, secret: bytes, account: LocalAccount, key: str | None = None
-    ) -> Done:
+    def reveal(self, epoch: int, *, offer: Offer, secret: bytes, account: LocalAccount, key: str | None = None) -> Done:
         """Put the key of a bought update on chain."""
         provider = to_checksum_address(offer.provider)
         return self.send(self._f.reveal(epoch, provider, offer.commitment_hash, offer.root, secret), account, 0, key)

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from martfl.chain.embedded import EmbeddedChain
 
@@ -40,13 +41,32 @@ class LocalLink:
             self.asked()
 
 
+class Watcher(Protocol):
+    """Who must look at the chain in time."""
+
+    def due(self) -> int | None:
+        """The next second at which it must."""
+
+    def watch(self) -> object:
+        """Look."""
+
+
 @dataclass(frozen=True)
 class EmbeddedClock:
-    """The embedded chain has no time of its own: waiting means moving it on."""
+    """The embedded chain has no time of its own: waiting means moving it on, past nobody's moment to look."""
 
     chain: EmbeddedChain
+    watchers: Sequence[Watcher] = ()
 
     def wait_until(self, timestamp: int) -> None:
-        """Travel there, if it is not past."""
-        if self.chain.now() < timestamp:
-            self.chain.travel_to(timestamp)
+        """Travel there, if it is not past, with a halt wherever somebody must look at the chain."""
+        while (now := self.chain.now()) < timestamp:
+            moments = [due for watcher in self.watchers if (due := watcher.due()) is not None and due > now]
+            self.chain.travel_to(min([timestamp, *moments]))
+            for watcher in self.watchers:
+                watcher.watch()
+
+    def wait_for_block(self, number: int) -> None:
+        """Close empty blocks until there are enough."""
+        while self.chain.web3.eth.block_number < number:
+            self.chain.travel(1)

@@ -23,6 +23,21 @@ class Clock(Protocol):
     def wait_until(self, timestamp: int) -> None:
         """Return when the chain's latest block that counts is at `timestamp` or later."""
 
+    def wait_for_block(self, number: int) -> None:
+        """Return when the chain has a block of this number."""
+
+
+class NoClock:
+    """For parties that act and never wait."""
+
+    def wait_until(self, timestamp: int) -> None:
+        """Nothing waits here."""
+        raise NotImplementedError("this party does not wait")
+
+    def wait_for_block(self, number: int) -> None:
+        """Nothing waits here."""
+        raise NotImplementedError("this party does not wait")
+
 
 class ChainClock:
     """Waits for a chain that has its own time, and until no re-organisation can change what came before."""
@@ -33,6 +48,11 @@ class ChainClock:
     def wait_until(self, timestamp: int) -> None:
         """Look again and again."""
         while self._counted() < timestamp:
+            time.sleep(self.pause)
+
+    def wait_for_block(self, number: int) -> None:
+        """Look again and again."""
+        while self.chain.web3.eth.block_number < number:
             time.sleep(self.pause)
 
     def _counted(self) -> int:

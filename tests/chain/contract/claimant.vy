@@ -42,12 +42,14 @@ def __default__():
         for i: uint256 in range(2 ** 64):
             self.again += 1
     if self.mode == 1:
-        payee: ITrading.Payee = ITrading.Payee(provider=self, receiver=self, signature=empty(ITrading.Signature))
+        payees: DynArray[ITrading.Payee, 1] = [
+            ITrading.Payee(provider=self, receiver=self, signature=empty(ITrading.Signature))
+        ]
         self._try(abi_encode(self.epoch, method_id=method_id("claim_reward(uint256)")))
         self._try(
             abi_encode(
                 self.epoch,
-                [payee],
+                payees,
                 method_id=method_id("claim_rewards(uint256,(address,address,(uint256,uint256,uint256))[])"),
             )
         )

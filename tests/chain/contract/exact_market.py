@@ -24,6 +24,7 @@ from martfl.settlement.exact import (
     refutation,
     seal,
 )
+from martfl.settlement.exact.leaves import code_bytes
 from martfl.settlement.exact.sealed import leaf_shape, leaf_tree, split_body
 
 PARAMETERS = 7  # two scalars, the second with one value
@@ -39,9 +40,7 @@ def layout_of(key: CommitmentKey) -> Layout:
     """The layout as the contract keeps it."""
     slots = key.layout
     root = generator_root(key)
-    return Layout(
-        parameters=key.parameters, bits=slots.bits, width=slots.width, slots=slots.slots, generators=root
-    )
+    return Layout(parameters=key.parameters, bits=slots.bits, width=slots.width, slots=slots.slots, generators=root)
 
 
 @functools.cache
@@ -65,9 +64,9 @@ def root_of(body: bytes, key: CommitmentKey) -> bytes:
     return leaf_tree(*split_body(body, key), key).root
 
 
-def garbled(body: bytes, key: CommitmentKey, leaf: int = 0, byte: int = 0) -> bytes:
-    """The first value of a leaf is sealed otherwise; its commitment stays."""
-    at = leaf_shape(key).sealed(leaf).start + byte
+def garbled(body: bytes, key: CommitmentKey, leaf: int = 0) -> bytes:
+    """The low byte of a leaf's first value is sealed otherwise; its commitment stays."""
+    at = leaf_shape(key).sealed(leaf).start + code_bytes(key.layout.bits) - 1
     return body[:at] + bytes([body[at] ^ 0x55]) + body[at + 1 :]
 
 
@@ -129,9 +128,11 @@ class ExactMarket(Market):
 
     def publish(self, weights: dict[int, int] | None = None, **changes):
         weights = self.weights() if weights is None else weights
-        content = word(f"model {self.epoch}") if weights else self.base().content
-        values = {"content": content, "blinding": self.blinding(weights), "account": self.acquirer}
-        values |= {"listings": self.listings(weights)}
+        base = changes.pop("base", None) or self.base()
+        content = word(f"model {self.epoch}") if weights else base.content
+        values = {"content": content, "base": base, "listings": self.listings(weights), "account": self.acquirer}
+        if "blinding" not in changes:
+            values["blinding"] = self.blinding(weights)
         return self.trading.publish_model(self.epoch, **(values | changes))
 
     def base(self) -> ExactModel:

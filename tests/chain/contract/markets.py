@@ -68,7 +68,7 @@ class Market:
     def __init__(self, chain, *, providers: int = 3, asks: tuple[int, ...] = (), **changes) -> None:
         self.chain = chain
         self.acquirer, self.stranger, *accounts = chain.accounts[: providers + 2]
-        asks = asks or tuple(10**13 + 7 * i for i in range(providers))
+        asks = asks or tuple(10**12 + 7 * i for i in range(providers))
         self.sellers = [self.seller(account, i, asks[i]) for i, account in enumerate(accounts)]
         values = {
             "acquirer": self.acquirer.address,

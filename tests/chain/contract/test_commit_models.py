@@ -16,7 +16,8 @@ def test_all_in_one_transaction(market):
     market.open()
     done = market.relay()
     assert done.events == tuple(
-        ModelCommitted(epoch=1, provider=seller.name, digest=market.digest(i)) for i, seller in enumerate(market.sellers)
+        ModelCommitted(epoch=1, provider=seller.name, digest=market.digest(i))
+        for i, seller in enumerate(market.sellers)
     )
     market.after("commit")
     market.buy(0, 1, 2)

@@ -33,7 +33,13 @@ def test_only_the_acquirer_opens(market):
 
 
 def test_waits_for_the_epoch_before(market):
-    steps = (market.open, market.relay, lambda: market.after("commit"), lambda: market.buy(0), lambda: market.after("buy"))
+    steps = (
+        market.open,
+        market.relay,
+        lambda: market.after("commit"),
+        lambda: market.buy(0),
+        lambda: market.after("buy"),
+    )
     for step in (*steps, lambda: market.reveal(0), lambda: market.after("keys")):
         step()
         with market.refused("previous epoch is not over"):

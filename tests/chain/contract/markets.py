@@ -1,6 +1,6 @@
 """Markets to test on: one acquirer, a stranger, some sellers with really sealed updates.
 
-What both schemes share is here; `exact_market.py` and `sampled_market.py` add how updates are sealed and models settled.
+What both schemes share is here; `exact_market.py` and `sampled_market.py` add how updates are sealed and settled.
 """
 
 import contextlib

@@ -16,6 +16,7 @@ import claims
 import exchange
 import ledger
 import register
+import vdf
 import words
 from interfaces import IProver
 from interfaces import ISampled
@@ -69,7 +70,7 @@ def __init__(terms: ITrading.Terms, sampling: ISampled.Sampling, root: bytes32, 
     assert sampling.samples > 0 and sampling.samples <= words.MAX_SAMPLES, "trading: samples must be 1 to 126"
     assert sampling.samples <= sampling.parameters, "trading: more samples than parameters"
     assert sampling.parameters <= words.MAX_PARAMETERS, "trading: model too large"
-    assert sampling.vdf_steps > 0 and sampling.vdf_steps < 2 ** 63, "trading: steps must be 1 to 2^63 - 1"
+    assert sampling.vdf_steps >= vdf.MIN_STEPS and sampling.vdf_steps < 2 ** 63, "trading: steps must be 264 to 2^63 - 1"
     assert sampling.empty_commitment < words.FIELD, "trading: empty commitment is not in the field"
     assert sampling.prover.is_contract, "trading: no contract that proves"
     register.__init__(terms, root)

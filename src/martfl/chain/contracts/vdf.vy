@@ -18,6 +18,7 @@ REST: constant(Bytes[97]) = x"00000000000000000000000000000000000000000000000000
 ONE: constant(Bytes[33]) = x"000000000000000000000000000000000000000000000000000000000000000001"
 ROUNDS: constant(uint256) = 12       # Miller-Rabin; the bases come from a hash of l
 MAX_COUNTER: constant(uint256) = 4096
+MIN_STEPS: constant(uint256) = 264    # fewer squarings than l has bits prove nothing
 
 
 @internal

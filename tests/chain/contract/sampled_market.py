@@ -53,7 +53,7 @@ def model_tree(values) -> Tree:
 
 
 def garbled(body: bytes, shape: TreeShape, leaf: int = 0) -> bytes:
-    """One sealed word is another; its node in the salted tree stays. The last leaf is the blinding's, and has no word."""
+    """One sealed word is another, its node in the salted tree stays; or, in the last leaf, the hash of the blinding."""
     at = 64 * shape.leaves + 31 if leaf == shape.leaves else 32 * leaf + 31
     return body[:at] + bytes([body[at] ^ 0x55]) + body[at + 1 :]
 

@@ -133,6 +133,11 @@ class SampledMarket(Market):
         self.delay = delay_of(done.event(SamplesDrawn).seed)
         return done
 
+    def delay_at(self, epoch: int, trading) -> VdfProof:
+        """The delay function's output for an epoch whose samples are drawn."""
+        (drawn,) = trading.proof_events(SamplesDrawn, epoch=epoch)
+        return delay_of(drawn.seed)
+
     def randomise(self, **changes):
         values = {"proof": self.delay, "account": self.acquirer}
         return self.trading.submit_randomness(self.epoch, **(values | changes))

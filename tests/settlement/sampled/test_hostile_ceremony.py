@@ -3,6 +3,7 @@
 import contextlib
 import json
 import struct
+import sys
 import zipfile
 from dataclasses import asdict
 
@@ -75,8 +76,12 @@ def test_absurd_shapes(sound, tmp_path, shape, message):
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        (b"[" * 200_000, "not the file of a ceremony"),
-        (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "not the file of a ceremony"),
+        (b"[" * 200_000, "nested at most 8 deep"),
+        (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "nested at most 8 deep"),
+        (b'["\\"", ' + b"[" * 200_000, "nested at most 8 deep"),
+        (b'"' + b"[" * 200_000, "nested at most 8 deep"),
+        (("\u2200" + "[" * 200_000 + "\u2200").encode("utf-16-le"), "not the file of a ceremony"),
+        (b'"\\\n" ' + b"[" * 200_000 + b'"', "nested at most 8 deep"),
         (b" " * (1 << 20) + b"{}", "at most 1048576 bytes"),
         (b'{"version": 1, "shape": 1e999}', "not the file of a ceremony"),
         (b'{"version": 1, "shape": {"providers": 1e999, "samples": 1}}', "integers from 0 to"),
@@ -87,6 +92,7 @@ def test_absurd_shapes(sound, tmp_path, shape, message):
     ],
 )
 def test_absurd_records(sound, tmp_path, record, message):
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), 100_000))  # as libraries for Ethereum do when imported
     refused(write(tmp_path / "x", sound | {"record.json": record}), message)
 
 
@@ -203,6 +209,12 @@ def test_no_damage_ends_in_anything_but_words(sound, tmp_path_factory, data):
     path.write_bytes(raw[: data.draw(st.sampled_from([len(raw), len(raw) - 1, len(raw) // 2]))])
     with contextlib.suppress(SettlementError, OSError):
         files.load(path)
+
+
+def test_brackets_in_names_are_not_nesting(tmp_path):
+    begun = ceremony.contribute(ceremony.start(compile_circuit(TINY)), by='[{"' * 30)
+    files.save(begun, tmp_path / "x", shape=TINY)
+    assert files.load(tmp_path / "x")[0].transcript == begun.transcript
 
 
 def test_nobody_adds_to_a_full_record():

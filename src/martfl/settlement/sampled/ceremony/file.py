@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import struct
 import tempfile
 import zipfile
@@ -24,6 +25,8 @@ _LARGEST = 1 << 28  # bytes of a file; its tables are smaller
 _LARGEST_RECORD = 1 << 20
 _LARGEST_DIRECTORY = 1 << 12
 _LARGEST_DOMAIN = 1 << 19  # constraints: 128 providers with 126 samples and more
+_DEEPEST = 8
+_TEXT, _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL), re.compile(r"[\[\]{}]")
 _END = struct.Struct("<4s4H2LH")  # of an archive: mark, disks, entries, size and place of their list, comment
 _LOCATOR_BYTES = 20
 
@@ -55,7 +58,7 @@ def load(path: Path) -> tuple[Ceremony, Shape]:
     try:
         _check_directory(path)
         with zipfile.ZipFile(path) as archive:
-            record = json.loads(_read(archive, "record.json", most=_LARGEST_RECORD))
+            record = _record(_read(archive, "record.json", most=_LARGEST_RECORD))
             shape, transcript = _shape(record), from_json(record)
             _check_sizes(archive, shape)
             tau_1, tau_2, alpha_1, beta_1, (beta_2,) = (
@@ -114,6 +117,16 @@ def _key(archive: zipfile.ZipFile) -> ProvingKey | None:
             for number, group in enumerate(keys.GROUPS)
         ]
     )
+
+
+def _record(data: bytes) -> Any:
+    """Parsed after its depth is known: deep nesting ends the process where a library has raised Python's own limit."""
+    text, depth = data.decode(), 0
+    for bracket in _BRACKET.finditer(_TEXT.sub("", text)):
+        depth += 1 if bracket[0] in "[{" else -1
+        if depth > _DEEPEST:
+            raise FileError(f"the record of a ceremony is nested at most {_DEEPEST} deep, the file's is deeper")
+    return json.loads(text)
 
 
 def _shape(record: dict[str, Any]) -> Shape:

@@ -1,4 +1,4 @@
-"""Strategies by name, and what each came to: what its coalition gained against fair play, and what honest sellers lack."""
+"""Strategies by name, and what each came to: what its coalition gained against fair play, what honest sellers lack."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ COIN = 10**18
 
 @dataclass(frozen=True)
 class Outcome:
-    """In the smallest unit. `gain` is the coalition's against fair play; `short` the most that an honest seller lacks."""
+    """In the smallest unit: the gain of a coalition against fair play, and the most that an honest seller lacks."""
 
     gain: int
     short: int

@@ -76,21 +76,27 @@ class Epoch:
         return float(np.sum([self.ask(coordinates, row) ** 2 for row in signs]))
 
 
+HALVING = ((2, 1),) * 6  # in each stage: groups that the rows left are dealt into, and how many of them are kept
+ONE_BY_ONE = ((64, 16), (16, 4), (4, 1))
+
+
 @dataclass
 class Search:
-    """Halving: every half of the rows left gets the same number of epochs, then the fuller one is kept."""
+    """Stage by stage groups are asked about in turn and the fullest are kept: answers choose the next questions."""
 
     rows: Indices
     secret: int
-    turns: int  # epochs a halving
+    plan: tuple[tuple[int, int], ...]
+    turns: int  # epochs a stage
 
     def __post_init__(self) -> None:
-        self.spent, self.sums = 0, np.zeros(2)
+        self.epochs = 0
+        self._begin()
 
-    @property
-    def halves(self) -> tuple[Indices, Indices]:
-        middle = self.rows.size // 2
-        return self.rows[:middle], self.rows[middle:]
+    def _begin(self) -> None:
+        stage = self.epochs // self.turns
+        self.groups = np.array_split(self.rows, self.plan[stage][0]) if stage < len(self.plan) else []
+        self.asked, self.sums = 0, np.zeros(len(self.groups))
 
     @property
     def found(self) -> bool:
@@ -98,15 +104,20 @@ class Search:
         return self.rows.size == 1 and int(self.rows[0]) == self.secret
 
     def go_on(self, epoch: Epoch, baselines: int) -> None:
-        """Spend one epoch's baselines, half on each half."""
-        if self.rows.size == 1:
+        """Spend one epoch's baselines."""
+        if not self.groups:
             return
-        for side, half in enumerate(self.halves):
-            self.sums[side] += epoch.energy(half, baselines // 2)
-        self.spent += 1
-        if self.spent == self.turns:
-            self.rows = self.halves[int(np.argmax(self.sums))]
-            self.spent, self.sums = 0, np.zeros(2)
+        for _ in range(baselines):
+            place = self.asked % len(self.groups)
+            self.sums[place] += epoch.energy(self.groups[place], 1)
+            self.asked += 1
+        self.epochs += 1
+        if self.epochs % self.turns == 0:
+            times = [-(-(self.asked - place) // len(self.groups)) for place in range(len(self.groups))]
+            order = np.argsort(self.sums / np.maximum(times, 1))
+            kept = self.plan[self.epochs // self.turns - 1][1]
+            self.rows = np.concatenate([self.groups[place] for place in order[-kept:]])
+            self._begin()
 
 
 def read_coordinates(victim: Victim, epochs: Iterator[Epoch]) -> list[float]:
@@ -129,9 +140,11 @@ def tell_rows(victim: Victim, epochs: Iterator[Epoch], baselines: int) -> list[f
     return areas
 
 
-def find_rows(victim: Victim, epochs: Iterator[Epoch], baselines: int, turns: int) -> float:
+def find_rows(
+    victim: Victim, epochs: Iterator[Epoch], baselines: int, plan: tuple[tuple[int, int], ...], turns: int
+) -> float:
     """Adaptive: the share of searches that end at the one row that was touched."""
-    searches = [Search(rows, secret, turns) for rows, secret in victim.searches]
+    searches = [Search(rows, secret, plan, turns) for rows, secret in victim.searches]
     for epoch in epochs:
         for search in searches:
             search.go_on(epoch, baselines)

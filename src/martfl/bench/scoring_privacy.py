@@ -6,7 +6,8 @@ Updates have rows like an embedding table: of most rows every coordinate is zero
 
 - *one-hot* reads single coordinates: the share of their variance that is explained;
 - *sparse* asks whether a row was touched at all, a word used: the area under the ROC curve, 0.5 is a guess;
-- *adaptive* looks for the one touched row among 64 by halving, the next question chosen by the answers.
+- *adaptive* looks for the one touched row among 64, the next questions chosen by the answers: the share of searches
+  that find it, by halving or one by one, whichever does better.
 """
 
 import math
@@ -16,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from martfl.bench.scoring_attacks import (
-    CANDIDATES,
+    HALVING,
     LEAST,
+    ONE_BY_ONE,
     Epoch,
     Victim,
     find_rows,
@@ -27,7 +29,7 @@ from martfl.bench.scoring_attacks import (
 from martfl.errors import InputError
 from martfl.scoring import sketch_entries
 
-HALVINGS = int(math.log2(CANDIDATES))
+FEWEST = len(HALVING)  # epochs
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,8 @@ def bench_privacy(*, parameters: int, sketch: int | None = None, epochs: int = 6
     """Attack one update in both worlds; `sketch` entries, None for the default, or what a small model can have."""
     if parameters < LEAST:
         raise InputError(f"parameters must be at least {LEAST}, got {parameters}")
-    if epochs < HALVINGS or baselines < 2:
-        raise InputError(f"epochs must be at least {HALVINGS} and baselines 2, got {epochs} and {baselines}")
+    if epochs < FEWEST or baselines < 2:
+        raise InputError(f"epochs must be at least {FEWEST} and baselines 2, got {epochs} and {baselines}")
     entries = _default(parameters) if sketch is None else sketch_entries(sketch, parameters=parameters)
     if not entries:
         raise InputError("a sketch is needed to compare with, got 0 entries")
@@ -85,5 +87,5 @@ def _attack(victim: Victim, entries: int, epochs: int, baselines: int) -> Leak:
         return (Epoch(victim.update, entries, rng) for _ in range(epochs))
 
     coordinates, rows = read_coordinates(victim, run()), tell_rows(victim, run(), baselines)
-    found = find_rows(victim, run(), baselines, epochs // HALVINGS)
-    return Leak(coordinates[0], coordinates[-1], rows[0], rows[-1], found)
+    found = [find_rows(victim, run(), baselines, plan, epochs // len(plan)) for plan in (HALVING, ONE_BY_ONE)]
+    return Leak(coordinates[0], coordinates[-1], rows[0], rows[-1], max(found))

@@ -48,6 +48,12 @@ def test_broken_and_zero_updates_get_what_they_get_without_a_sketch(view_of):
         assert scores[[0, 3]] == pytest.approx(1.0, abs=0.2)
 
 
+def test_a_buyer_says_how_far_its_scores_may_be_off(view_of):
+    view = view_of(torch.ones(2, 18, dtype=torch.float64))
+    assert LabBuyer(view, view.judge, sketch=400).score_error.deviation == pytest.approx(0.05, rel=0.01)
+    assert LabBuyer(view, view.judge).score_error.deviation == 0.0
+
+
 def test_the_rules_own_randomness_goes_on_as_without_a_sketch(updates):
     rng = np.random.default_rng(3)
     untouched = copy.deepcopy(rng)

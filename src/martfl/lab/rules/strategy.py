@@ -16,6 +16,7 @@ from martfl.errors import InputError
 from martfl.lab.rules.base import Decision, Judge, RoundView, Rule
 from martfl.lab.rules.shared import cosines, mix, norms
 from martfl.lab.rules.sketched import SketchedScores, compare
+from martfl.scoring import score_error
 from martfl.scoring.sketch import MAX_ENTRIES
 from martfl.selection import STRATEGIES, Selection, make_strategy
 
@@ -32,6 +33,7 @@ class LabBuyer:
     def __init__(self, view: RoundView, judge: Judge, *, sketch: int = 0) -> None:
         self._view, self._judge = view, judge
         self._sketched = SketchedScores(view.updates, sketch, view.rng) if sketch else None
+        self.score_error = score_error(sketch)  # how far its scores may be from the cosines
         self._lengths = norms(view.updates)
         self.sound = np.isfinite(self._lengths)  # squares of float32 cannot overflow float64
         self.baselines: list[Tensor] = []

@@ -20,6 +20,8 @@ class SketchedScores:
     def __init__(self, updates: Tensor, entries: int, rng: np.random.Generator) -> None:
         self._rng = rng.spawn(1)[0]  # a stream of its own: the rule's goes on as if nobody had asked
         self.sketch = Sketch(self._rng.bytes(32), entries)
+        self._order = torch.as_tensor(self.sketch.order, device=updates.device)
+        self._blocks = [self._block(index, updates.device) for index in range(-(-updates.shape[1] // entries))]
         units = _units(self._project(updates)) * NORM
         self._rows = torch.floor(units + torch.as_tensor(self.sketch.dither, device=units.device))  # [n, K]
         self._rows[~units.any(dim=1)] = 0.0
@@ -30,15 +32,17 @@ class SketchedScores:
         scores = (self._rows @ unit / NORM).cpu().numpy()
         return np.clip(scores + self._rng.uniform(-SCORE_ERROR, SCORE_ERROR, scores.size), -1.0, 1.0)
 
+    def _block(self, index: int, device: torch.device) -> tuple[int, Tensor]:
+        shift, signs = self.sketch.block(index)
+        return shift, torch.as_tensor(signs, dtype=torch.int8, device=device)
+
     def _project(self, rows: Tensor) -> Tensor:
         """S x of every row [n, K], as `Sketch.project` has it."""
-        entries, order = self.sketch.entries, torch.as_tensor(self.sketch.order, device=rows.device)
+        entries = self.sketch.entries
         total = torch.zeros(rows.shape[0], entries, dtype=torch.float64, device=rows.device)
-        for index, block in enumerate(torch.split(rows, entries, dim=1)):
-            shift, signs = self.sketch.block(index)
+        for block, (shift, signs) in zip(torch.split(rows, entries, dim=1), self._blocks, strict=True):
             whole = torch.nn.functional.pad(block, (0, entries - block.shape[1]))
-            signed = whole[:, order].double() * torch.as_tensor(signs, device=rows.device)
-            total += torch.roll(signed, shift, dims=1)
+            total += torch.roll(whole[:, self._order].double() * signs, shift, dims=1)
         return total
 
 

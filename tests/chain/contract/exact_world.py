@@ -16,7 +16,7 @@ class ExactWorld(World):
     """Sellers of seven parameters."""
 
     market: ExactMarket
-    spoils = ("", "", "", "bits", "zero", "point", "seal", "twice", "blinding", "base", "content")
+    spoils = ("", "", "", "bits", "zero", "point", "seal", "twice", "blinding", "base")
     refutations = (
         "own",
         "own",
@@ -83,11 +83,9 @@ class ExactWorld(World):
         """Change a publication so that it must be refused; whether there was something to change."""
         listings = named["listings"]
         if kind == "blinding":
-            named["blinding"] = self.market.order + 1
+            named["blinding"] = self.market.order if listings else 1
         elif kind == "base":
             named["base"] = replace(named["base"], blinding=named["base"].blinding + 1)
-        elif kind == "content" and not listings:
-            named["content"] = bytes(32)
         elif kind in ("bits", "zero", "point", "seal", "twice") and listings:
             first, other = listings[0], self.true["p3"].offer
             changed = {

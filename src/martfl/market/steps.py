@@ -149,6 +149,14 @@ class Purchased(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
+class KeysTaken(Step):
+    """Whose keys came when a purchase was made, and opened what they had to. Others may still put theirs on chain."""
+
+    step = "keys"
+    providers: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Judged:
     """What the rule decided about one provider, and why."""
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from martfl.chain.events import ModelPublished
 from martfl.chain.exact import ExactTrading
 from martfl.chain.state import MAX_PROVIDERS, ExactModel, ExactStart, Layout, Offer
 from martfl.chain.trading import Done, Trading
@@ -124,6 +125,8 @@ class ExactSettler:
 
     def check(self, trading: Trading, file: bytes, *, epoch: int) -> None:
         """Content hash and commitment, both against the chain."""
+        if not _client(trading).events(ModelPublished, epoch=epoch):
+            raise MarketError(f"epoch {epoch} has published no model")
         posted = _client(trading).model(epoch)
         vector = self._read(file)
         if content_hash(vector) != posted.content:

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from martfl.chain.events import InputsCommitted, RandomnessSubmitted, SamplesDrawn
+from martfl.chain.events import InputsCommitted, RandomnessSubmitted, RootPublished, SamplesDrawn
 from martfl.chain.sampled import SampledTrading
 from martfl.chain.state import NO_TOKEN, Offer, SampledStart, Sampling
 from martfl.chain.trading import Done, Trading
@@ -214,6 +214,8 @@ class SampledSettler:
 
     def check(self, trading: Trading, file: bytes, *, epoch: int) -> None:
         """File hash and Merkle root, against the chain."""
+        if not _client(trading).events(RootPublished, epoch=epoch):
+            raise MarketError(f"epoch {epoch} has published no model")
         posted, vector = _client(trading).root(epoch), self._read(file)
         if content_hash(vector) != posted.content:
             raise MarketError(f"the model file's hash is not the one that epoch {epoch} posted")
@@ -268,7 +270,7 @@ class SampledSettler:
         words = (submitted[0].output, submitted[0].proof)
         y, pi = (int.from_bytes(b"".join(w.to_bytes(32, "big") for w in ws)) for ws in words)
         (drawn,) = chain.proof_events(SamplesDrawn, epoch=epoch)
-        right = evaluate(drawn.seed, squarings=self.squarings)
+        right = _delay(drawn.seed, self.squarings)
         return None if right.y == y else VdfProof(y, pi, submitted[0].counter)
 
     def _tree(self, model: Integers) -> Tree:
@@ -283,6 +285,12 @@ class SampledSettler:
     def _vector(self, values: Integers, epoch: int) -> IntegerVector:
         scale, bits = float(self.quantisation.model.scale), self.shape.model_bits + 1
         return IntegerVector(kind="model", values=values, scale=scale, epoch=epoch, bits=bits)
+
+
+@lru_cache(maxsize=4)
+def _delay(seed: bytes, squarings: int) -> VdfProof:
+    """The delay function, which a watching provider needs again and again, and which takes its time."""
+    return evaluate(seed, squarings=squarings)
 
 
 def _client(trading: Trading) -> SampledTrading:

@@ -143,5 +143,8 @@ class Settler(Protocol):
     def check(self, trading: Trading, file: bytes, *, epoch: int) -> None:
         """Raise unless `file` is the model that `epoch` published; 0 is the initial one."""
 
+    def is_false(self, leaf: Mapping[str, Any], *, secret: bytes, seal: bytes, root: bytes) -> bool:
+        """Whether a leaf, as `refute` was called with it, belongs to the sealed update and is not what it should be."""
+
     def floats(self, file: bytes) -> NDArray[np.float64]:
         """The model in a file as numbers to train on."""

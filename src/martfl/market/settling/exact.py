@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,6 +135,15 @@ class ExactSettler:
         commitment = exact.Commitment.from_eip2537(posted.point)
         if not exact.verify_model(vector.values, posted.blinding, commitment, self.key):
             raise MarketError(f"the model file does not open the commitment that epoch {epoch} settled")
+
+    def is_false(self, leaf: Mapping[str, Any], *, secret: bytes, seal: bytes, root: bytes) -> bool:
+        """The contract's ruling, computed here."""
+        path, generators = tuple(leaf["path"]), tuple(leaf["generators"])
+        shown = exact.Refutation(secret, leaf["index"], leaf["sealed"], leaf["part"], path, leaf["pairs"], generators)
+        place, layout = exact.generator_root(self.key), self.key.layout
+        return exact.refutes(
+            shown, seal=seal, root=root, generator_root=place, layout=layout, parameters=self.parameters
+        )
 
     def floats(self, file: bytes) -> NDArray[np.float64]:
         """x = W·δ/2^16."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +14,12 @@ from martfl.chain.state import NO_TOKEN, Offer, SampledStart, Sampling
 from martfl.chain.trading import Done, Trading
 from martfl.errors import InputError
 from martfl.market.errors import MarketError, MessageError
+from martfl.market.settling.affine import AffineNumbers
 from martfl.market.settling.base import Acting, Delivery, SealedUpdate, Shares
 from martfl.market.terms import Terms
-from martfl.settlement.fixed_point import Integers, Overflow, Quantised
+from martfl.settlement.fixed_point import Integers
 from martfl.settlement.integer_file import IntegerVector, content_hash, from_bytes, to_bytes
-from martfl.settlement.sampled import Affine, Aggregated, ProvingKey, Quantisation, Shape, VerifyingKey, sealed
+from martfl.settlement.sampled import Aggregated, ProvingKey, Quantisation, Shape, VerifyingKey, sealed
 from martfl.settlement.sampled import update as commitments
 from martfl.settlement.sampled.epoch import aggregate_model, prove_samples, sampled_values, state_samples
 from martfl.settlement.sampled.groth16 import specialise
@@ -27,31 +29,6 @@ from martfl.settlement.sampled.poseidon import constants_hash
 from martfl.settlement.sampled.vdf import VdfProof, evaluate
 
 EPSILON = 1e-3  # by which the ranges are widened, as the paper does
-
-
-@dataclass(frozen=True)
-class AffineNumbers:
-    """The affine quantisation of updates, as the roles use numbers."""
-
-    affine: Affine
-
-    @property
-    def scale(self) -> float:
-        """The real value of one unit."""
-        return float(self.affine.scale)
-
-    @property
-    def bits(self) -> int:
-        """The width of the unsigned values with a sign bit, as files keep them."""
-        return self.affine.bits + 1
-
-    def quantise(self, update: NDArray[np.float64], *, overflow: Overflow) -> Quantised:
-        """q of every value."""
-        return self.affine.quantise(update, overflow=overflow)
-
-    def dequantise(self, values: Integers) -> NDArray[np.float64]:
-        """x = s (q − z)."""
-        return self.affine.dequantise(values)
 
 
 @dataclass(frozen=True)
@@ -221,6 +198,11 @@ class SampledSettler:
             raise MarketError(f"the model file's hash is not the one that epoch {epoch} posted")
         if self._tree(vector.values).root != posted.root:
             raise MarketError(f"the model file's Merkle root is not the one that epoch {epoch} posted")
+
+    def is_false(self, leaf: Mapping[str, Any], *, secret: bytes, seal: bytes, root: bytes) -> bool:
+        """The contract's ruling, computed here."""
+        shown = sealed.Refutation(secret, leaf["index"], leaf["sealed"], leaf["digest"], tuple(leaf["path"]))
+        return sealed.refutes(shown, seal=seal, root=root, shape=self._words)
 
     def floats(self, file: bytes) -> NDArray[np.float64]:
         """The model as numbers."""

@@ -124,7 +124,7 @@ class Settler(Protocol):
         """The initial model as a file."""
 
     def aggregate(self, file: bytes, shares: Shares, *, epoch: int) -> bytes:
-        """The next model's file: the old one plus the updates at their weights; without shares the same model."""
+        """The next model's file: the old one plus the updates at their weights; without shares the same file."""
 
     def publish(self, act: Acting, file: bytes, shares: Shares) -> Done:
         """Put the next model on chain, with who is in it."""

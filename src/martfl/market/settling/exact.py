@@ -91,11 +91,11 @@ class ExactSettler:
 
     def aggregate(self, file: bytes, shares: Shares, *, epoch: int) -> bytes:
         """W + Σ k_i q_i."""
-        values = self._read(file).values
-        if shares:
-            weights = [share.weight for share in shares.values()]
-            updates = [share.delivery.values for share in shares.values()]
-            values = exact.aggregate(values, weights, updates, layout=self.key.layout)
+        if not shares:
+            return file
+        weights = [share.weight for share in shares.values()]
+        updates = [share.delivery.values for share in shares.values()]
+        values = exact.aggregate(self._read(file).values, weights, updates, layout=self.key.layout)
         return to_bytes(self._model(values, epoch))
 
     def publish(self, act: Acting, file: bytes, shares: Shares) -> Done:

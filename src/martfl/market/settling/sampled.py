@@ -126,8 +126,7 @@ class SampledSettler:
 
     def aggregate(self, file: bytes, shares: Shares, *, epoch: int) -> bytes:
         """The paper's equations (4) and (6) over the whole model."""
-        values = self._aggregated(file, shares).model if shares else self._read(file).values
-        return to_bytes(self._vector(values, epoch))
+        return to_bytes(self._vector(self._aggregated(file, shares).model, epoch)) if shares else file
 
     def publish(self, act: Acting, file: bytes, shares: Shares) -> Done:
         """Post root and file hash; a later block draws the samples."""

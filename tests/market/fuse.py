@@ -1,7 +1,7 @@
 """Parties that die at every point where something becomes permanent, so that tests can start them again.
 
-Such points are: before each write to a journal or a count of answers, before each transaction, and inside training. What
-lies between two of them cannot be told apart afterwards, so these are all the ways in which a process can die.
+Such points are: before each write to a journal or a count of answers, before each transaction, and inside training.
+What lies between two of them cannot be told apart afterwards, so these are all the ways in which a process can die.
 """
 
 import threading

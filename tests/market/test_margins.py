@@ -1,4 +1,4 @@
-"""What a seller does on its own: in time by any clock, whatever else it does, and only what its wallet can stand for."""
+"""What a seller does on its own: in time by any clock, whatever else it does, and as far as its wallet can pay."""
 
 import threading
 

@@ -158,7 +158,12 @@ class Watching:
             return
         act = Acting(self.trading, self.account, NoClock(), epoch)
         own = (self.shelf.offer(epoch), self.shelf.integers(epoch), self.shelf.secret(epoch))
-        if self.settler.defend(act, *own):
+        try:
+            found = self.settler.defend(act, *own)
+        except RevertedError as error:  # somebody else refuted it in the same moment
+            log.info("epoch %d: the proof was not refuted by us: %s", epoch, error)
+            return
+        if found:
             acquirer = self.trading.terms().acquirer
             self.journal.remark(epoch, acquirer, "false inputs", "the proof is not about our update")
 

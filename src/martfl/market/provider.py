@@ -188,9 +188,11 @@ class Provider:
     # --- on its own ----------------------------------------------------------------------------------------------
 
     def watch(self) -> dict[int, int]:
-        """Look after every epoch sold to: commit, reveal, refute, claim. Epoch → wei that came in."""
-        with self._turn:
-            return self.watching.look()
+        """Look after every epoch sold to: commit, reveal, refute, claim. Epoch → wei that came in.
+
+        Not one after the other with requests: a buyer that has its seller train must not make it miss a deadline.
+        """
+        return self.watching.look()
 
     def due(self) -> int | None:
         """The next second at which `watch` must be called."""

@@ -9,7 +9,8 @@ Whoever cannot keep one transaction out of the chain for the margin cannot cheat
 """
 
 import logging
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
 
 from eth_account.signers.local import LocalAccount
 
@@ -32,7 +33,7 @@ PROVING = (Phase.PUBLISHED, Phase.PROVED)
 
 @dataclass
 class Watching:
-    """One seller's eye on one market's contract."""
+    """One seller's eye on one market's contract. It looks while the seller trains or waits, in a thread of its own."""
 
     terms: Terms
     trading: Trading
@@ -40,19 +41,13 @@ class Watching:
     journal: Journal
     account: LocalAccount
     shelf: Shelf
+    _turn: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     def look(self) -> dict[int, int]:
         """Do what is due in every epoch that we have something in; epoch → wei that came in."""
-        came = {}
-        for epoch in self._open():
-            self._commit_in_time(epoch)
-            if not self._is_ours(epoch):
-                continue
-            self._reveal_in_time(epoch)
-            self._defend(epoch)
-            if self.trading.read_epoch(epoch).phase.final:
-                came[epoch] = self.claim(epoch)
-        return came
+        with self._turn:
+            found = {epoch: self._look_after(epoch) for epoch in self._open()}
+        return {epoch: amount for epoch, amount in found.items() if amount is not None}
 
     def due(self) -> int | None:
         """The next second at which something must be looked at; None: nothing is known to be due."""
@@ -73,11 +68,21 @@ class Watching:
         """What a final epoch paid us: claimed now, or before, or for us by somebody else."""
         if not self.trading.read_epoch(epoch).phase.final:
             raise MarketError(f"epoch {epoch} is not final yet")
-        amount = self.journal.once(epoch, Collected, lambda: Collected(amount=self._claim(epoch))).amount
-        self.journal.forget(epoch)  # the epoch is over and paid: nobody can ask for the update any more
+        with self._turn:
+            amount = self.journal.once(epoch, Collected, lambda: Collected(amount=self._claim(epoch))).amount
+            self.journal.forget(epoch)  # the epoch is over and paid: nobody can ask for the update any more
         return amount
 
     # --- parts ---------------------------------------------------------------------------------------------------
+
+    def _look_after(self, epoch: int) -> int | None:
+        """What is due in one epoch; what it paid, where it is final."""
+        self._commit_in_time(epoch)
+        if not self._is_ours(epoch):
+            return None
+        self._reveal_in_time(epoch)
+        self._defend(epoch)
+        return self.claim(epoch) if self.trading.read_epoch(epoch).phase.final else None
 
     def _open(self) -> list[int]:
         epochs = range(1, self.trading.epoch_count() + 1)

@@ -70,19 +70,19 @@ def line_chart(
 
 
 def score_chart(epoch: Epoch, names: Mapping[str, str]) -> Html:
-    """Every provider at its score and weight; clusters as bands of centroids, the decision as colour and shape."""
+    """Every provider at its score and weight; the decision as colour and shape."""
     turns = [turn for turn in epoch.turns if turn.score is not None and turn.role]
     if not turns:
-        return h("p", "No scores yet.", class_="empty")
+        words = "Scores are shown when the epoch is over." if not epoch.over else "No scores."
+        return h("p", words, class_="empty")
     height = 250
-    values = [turn.score or 0.0 for turn in turns] + list(epoch.centroids)
+    values = [turn.score or 0.0 for turn in turns]
     pad = 0.06 * ((max(values) - min(values)) or 0.1)
     across = Axis(min(values) - pad, max(values) + pad, LEFT, WIDTH - RIGHT)
     top = max(max(turn.weight for turn in turns), 0.01)
     up = Axis(0.0, top, height - BOTTOM - 24, TOP + 34)
     grid = [_gridline(up, value, "%") for value in up.ticks(3)]
     ticks = [_text(across.at(v), height - BOTTOM + 16, f"{v:.2g}", class_="tick middle") for v in across.ticks(6)]
-    bands = [_centroid(across.at(value), height, number) for number, value in enumerate(epoch.centroids)]
     order = sorted(turns, key=lambda turn: turn.score or 0.0)
     marks = [
         _mark(role_of(turn), across.at(turn.score or 0.0), up.at(turn.weight), names[turn.provider]) for turn in order
@@ -94,10 +94,9 @@ def score_chart(epoch: Epoch, names: Mapping[str, str]) -> Html:
         tags += [_tag(*place, rank) for rank, place in enumerate(places)]
     axis = _text((LEFT + WIDTH - RIGHT) / 2, height - 3, "score: cosine with the baseline", class_="axis middle")
     title = f"Scores and weights of epoch {epoch.number}"
-    picture = _svg(height, title, [*grid, *bands, *ticks, *marks, *(tags if few else []), axis])
+    picture = _svg(height, title, [*grid, *ticks, *marks, *(tags if few else []), axis])
     roles = dict.fromkeys(role_of(turn) for turn in turns)
-    note = h("li", "dashed: the centres of the clusters, numbered") if epoch.centroids else None
-    legend = h("ul", [h("li", _swatch(role), role) for role in roles], note, class_="legend")
+    legend = h("ul", [h("li", _swatch(role), role) for role in roles], class_="legend")
     return h("figure", h("figcaption", "weight in the new model"), picture, legend)
 
 
@@ -145,11 +144,6 @@ def _line(points: Sequence[tuple[float, float]], across: Axis, up: Axis, number:
     return join([path, [h("circle", cx=a, cy=b, r=3.5, class_=f"dot s{number % 8}") for a, b in shown]])
 
 
-def _centroid(x: float, height: int, number: int) -> Html:
-    line = h("line", x1=x, x2=x, y1=TOP, y2=height - BOTTOM, class_="centroid")
-    return join([line, _text(x + 4, height - BOTTOM - 4, str(number + 1), class_="tick")])
-
-
 SHAPES = {
     "high quality": "M-5,0a5,5 0 1,0 10,0a5,5 0 1,0 -10,0z",
     "qualified": "M-5,-5h10v10h-10z",
@@ -167,8 +161,13 @@ def role_class(role: str) -> str:
     return "role-" + role.replace(" ", "-")
 
 
+def shape_of(role: str) -> str:
+    """The outline of a role's mark; a rule may have roles that this room does not know."""
+    return SHAPES.get(role, SHAPES["silent"])
+
+
 def _mark(role: str, x: float, y: float, name: str) -> Html:
-    shape = h("path", d=SHAPES[role], class_=role_class(role))
+    shape = h("path", d=shape_of(role), class_=role_class(role))
     return h("g", h("title", f"{name}: {role}"), shape, transform=f"translate({x:.1f} {y:.1f})", class_="mark")
 
 
@@ -178,7 +177,7 @@ def _tag(x: float, y: float, name: str, rank: int) -> Html:
 
 
 def _swatch(role: str) -> Html:
-    shape = h("path", d=SHAPES[role], class_=role_class(role))
+    shape = h("path", d=shape_of(role), class_=role_class(role))
     return h("svg", shape, viewBox="-8 -8 16 16", class_="swatch", aria_hidden="true")
 
 

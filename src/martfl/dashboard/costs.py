@@ -64,7 +64,7 @@ def _amounts(e: Epoch) -> tuple[int, ...]:
 
 
 def _money_table(story: Story) -> Html:
-    head = h("tr", [h("th", name, scope="col") for name in ("epoch", *MONEY)])
+    head = h("tr", h("th", "epoch", scope="col"), [h("th", name, scope="col", class_="number") for name in MONEY])
 
     def row(e: Epoch) -> Html:
         values = zip(MONEY, _amounts(e), strict=True)
@@ -102,7 +102,8 @@ def checks(story: Story) -> Html:
     for check in (check for epoch in story.epochs for check in epoch.checks):
         passed, of = total.get((check.who, check.kind), (0, 0))
         total[check.who, check.kind] = passed + check.passed, of + check.of
-    head = h("tr", [h("th", name, scope="col") for name in ("who", "checked that", "passed")])
+    names = [h("th", name, scope="col") for name in ("who", "checked that")]
+    head = h("tr", names, h("th", "passed", scope="col", class_="number"))
     rows = [_check(who, what, *total[who, what]) for who, what in total]
     note = "Nobody is asked to trust anybody. “Did not pass” includes who did not answer."
     return section(
@@ -118,7 +119,8 @@ def _check(who: str, what: str, passed: int, of: int) -> Html:
 def transactions(story: Story) -> Html:
     """Every known transaction with its hash."""
     found = [one for epoch in story.epochs for one in epoch.transactions]
-    head = h("tr", [h("th", name, scope="col") for name in ("epoch", "function", "sent by", "gas", "transaction")])
+    names = ("epoch", "function", "sent by", "gas", "transaction")
+    head = h("tr", [h("th", name, scope="col", class_="number" if name == "gas" else None) for name in names])
     rows = [
         h(
             "tr",

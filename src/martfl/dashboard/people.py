@@ -2,7 +2,7 @@
 
 import re
 
-from martfl.dashboard.charts import bars, role_class, shape_of
+from martfl.dashboard.charts import bar, bars, role_class, shape_of
 from martfl.dashboard.markup import Html, h, section
 from martfl.dashboard.story import Story, Turn
 from martfl.dashboard.words import (
@@ -57,7 +57,6 @@ def _row(story: Story, address: str, *, demo: bool, share: float) -> Html:
     party, turns = story.parties[address], story.turns_of(address)
     marks = [role_mark(role_of(t), f"epoch {n}: {role_of(t)}") for n, t in turns.items() if role_of(t)]
     rest = h("small", f"{len(marks) - MOST_MARKS} more, then ") if len(marks) > MOST_MARKS else None
-    bar = h("rect", x=0, y=0, width=max(100 * share, 0.5 if share else 0.0), height=10, class_="s2")
     total, bonus = story.paid_to(address), sum(turn.bonus for turn in turns.values())
     amounts = dict(zip(AMOUNTS, (total - bonus, bonus, total), strict=True))
     return h(
@@ -66,7 +65,7 @@ def _row(story: Story, address: str, *, demo: bool, share: float) -> Html:
         h("td", really(party), data_label="really") if demo else None,
         h("td", rest, marks[-MOST_MARKS:], class_="marks"),
         [h("td", money(story, value), class_="number", data_label=name) for name, value in amounts.items()],
-        h("td", h("svg", bar, viewBox="0 0 100 10", preserveAspectRatio="none", class_="bar", aria_hidden="true")),
+        h("td", bar(share, "s2")),
     )
 
 

@@ -121,7 +121,7 @@ def _parties(epochs: Mapping[int, Steps], known: Beside) -> dict[str, Party]:
 
 def _epoch(number: int, steps: Steps, frame: Story, remarks: Sequence[Remark], known: Beside) -> Epoch:
     opened, over, paid = steps.one(Opened), steps.one(Over), steps.one(Paid)
-    selected, aggregated = steps.one(Selected), steps.one(Aggregated)
+    aggregated = steps.one(Aggregated)
     stage, (sent, received) = steps.stage(), steps.traffic()
     turns = _turns(steps, {r.subject: r for r in remarks if r.epoch == number and r.kind in OFFENCES})
     return Epoch(
@@ -132,7 +132,6 @@ def _epoch(number: int, steps: Steps, frame: Story, remarks: Sequence[Remark], k
         latest=max(entry.at for entry in steps.entries),
         deadline=_deadline(stage, opened),
         turns=turns,
-        summary=selected.summary if selected else "",
         baselines=len(steps.all(Scores)),
         deposit=opened.deposit if opened else 0,
         reward=opened.reward if opened else 0,

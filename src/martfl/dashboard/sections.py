@@ -25,6 +25,7 @@ from martfl.dashboard.words import (
 MOST_ALARMS = 60
 NUMBERS = ("asked", "bought at", "score", "weight", "bonus", "paid")
 DECISIONS = ("provider", "decision", "asked", "bought at", "delivery", "score", "weight", "bonus", "paid")
+CLASSES = {**dict.fromkeys(NUMBERS, "number"), "delivery": "delivery"}
 POSTED = ("buy", "accept", "publish_model", "verify_aggregation")  # transactions that an epoch's line links to
 
 
@@ -206,8 +207,6 @@ def _epoch(story: Story, epoch: Epoch, *, latest: bool) -> Html:
 def _facts(story: Story, epoch: Epoch) -> list[Html]:
     """What there is to say about an epoch as a whole."""
     said = []
-    if epoch.summary and epoch.over:
-        said.append(join([f"The rule's word on the scores: {epoch.summary}. "]))
     if epoch.baselines:
         said.append(join([f"{plural(epoch.baselines, 'encrypted baseline')} sent. "]))
     if epoch.model:
@@ -222,28 +221,29 @@ def _decided(story: Story, epoch: Epoch) -> Html | None:
     turns = sorted((t for t in epoch.turns if t.committed), key=lambda t: (-t.weight, -(t.price or 0), -(t.ask or 0)))
     if not turns:
         return None
-    head = h("tr", [h("th", name, scope="col", class_="number" if name in NUMBERS else None) for name in DECISIONS])
+    head = h("tr", [h("th", name, scope="col", class_=CLASSES.get(name)) for name in DECISIONS])
     rows = [row for turn in turns for row in _turn(story, turn)]
     return h("table", h("thead", head), h("tbody", rows), class_="cards decided")
 
 
 def _turn(story: Story, turn: Turn) -> list[Html]:
     def amount(value: int | None) -> str:
-        return "–" if value is None else money(story, value)
+        return money(story, value) if value else "–"
 
     values = {
         "asked": amount(turn.ask),
         "bought at": amount(turn.price),
         "score": "–" if turn.score is None else f"{turn.score:.2f}",
         "weight": percent(turn.weight) if turn.weight else "–",
-        "bonus": amount(turn.bonus if turn.paid is not None else None),
+        "bonus": amount(turn.bonus),
         "paid": amount(turn.paid),
     }
     cells = {name: h("td", value, class_="number", data_label=name) for name, value in values.items()}
-    delivery = h("td", DELIVERY_WORDS[turn.delivery] or "–", data_label="delivery")
+    delivery = h("td", DELIVERY_WORDS[turn.delivery] or "–", class_="delivery", data_label="delivery")
     order = [cells["asked"], cells["bought at"], delivery, *(cells[name] for name in NUMBERS[2:])]
     why = f"{turn.offence}: {turn.evidence}" if turn.offence and turn.evidence else turn.offence or turn.reason
-    first = h("tr", h("th", party_link(story, turn.provider), scope="row"), h("td", role_badge(role_of(turn))), order)
+    name, role = h("th", party_link(story, turn.provider), scope="row"), h("td", role_badge(role_of(turn)))
+    first = h("tr", name, role, order, class_="told" if why else None)
     return [first, h("tr", h("td", h("bdi", why), class_="why", colspan=len(DECISIONS)))] if why else [first]
 
 

@@ -117,7 +117,6 @@ class Epoch:
     latest: float = 0.0  # when the last step was written
     deadline: int = 0  # chain time by which the stage must be over; 0: nothing is due
     turns: tuple[Turn, ...] = ()
-    summary: str = ""  # the rule's own word on the scores
     baselines: int = 0
     deposit: int = 0
     reward: int = 0

@@ -20,7 +20,9 @@ def coins(amount: int, *, token: str = "") -> str:
         return "0 ETH"
     if abs(amount) >= LEAST:
         return f"{amount / COIN:,.4f} ETH"
-    return f"{amount / GWEI:,.4g} gwei" if abs(amount) >= GWEI else f"{amount} wei"
+    if abs(amount) < GWEI:
+        return f"{amount:,} wei"
+    return f"{amount / GWEI:,.2f}".rstrip("0").rstrip(".") + " gwei"
 
 
 def parse_coins(text: str) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 
 from martfl.bench.measure import Timed, peak_mb, timed
 from martfl.bench.settlement import SettlementFigures
+from martfl.bench.settlement_sealed import bench_sealed_sampled
 from martfl.settlement import integer_weights
 from martfl.settlement.sampled import groth16, keys, sampling, vdf
 from martfl.settlement.sampled.circuit import Witness, compile_circuit, solve
@@ -89,6 +90,7 @@ def _epoch(shape: Shape, parameters: int, details: dict[str, float]) -> tuple[St
     first = updates[0]
     assert first is not None
     commit = timed(lambda: update_root(update_tree(first, secret=seeds[0], shape=shape), blinding=blinding(seeds[0])))
+    details |= bench_sealed_sampled(first, bits=shape.update_bits)
     weights = integer_weights([1.0 + i % 3 for i in range(n)])
     added = timed(lambda: aggregate_model(before=before, weights=weights, updates=updates, terms=terms))
     root = timed(lambda: build_tree(added.value.model, bits=shape.model_bits).root)

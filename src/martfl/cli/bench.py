@@ -138,3 +138,21 @@ def market(
     wire = f"score request {result.score_request_bytes_per_parameter:.2f}"
     wire += f", delivery {result.delivery_bytes_per_parameter:.2f}"
     emit(result, as_json=json, render=lambda: [table(title, ["step", "s", "bytes"], rows), f"{share} {wire}"])
+
+
+@app.command()
+def exchange(
+    matching: Annotated[str, typer.Option(help="Only strategies whose name has this in it.")] = "",
+    json: JsonFlag = False,
+) -> None:
+    """What breaking the rules comes to: named strategies, each played with real roles."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from martfl.bench.exchange import bench_exchange
+    from martfl.bench.exchange.tables import tables
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        job = bar.add_task("", total=None)
+        report = bench_exchange(matching=matching, tell=lambda name: bar.update(job, description=name))
+    emit(report, as_json=json, render=lambda: tables(report))

@@ -44,8 +44,6 @@ def test_wrong_evidence_is_rejected(scheme, round_):
     e = settled.evidence
     cms = e.commitments
     for bad in (
-        replace(e, acquirer_nonce=bytes(32)),
-        replace(e, acquirer_nonce=b""),
         replace(e, delay=replace(e.delay, y=e.delay.y - 1)),
         replace(e, commitments=(cms[0] + 1, *cms[1:])),
         replace(e, commitments=(cms[1], cms[0], cms[2])),
@@ -61,6 +59,8 @@ def test_another_chain_or_beacon_rejects(scheme, round_):
     before, weights, _, commitments, _, settled = round_
     for other in (replace(scheme, context=b"\1" * 32), replace(scheme, beacon=b"\1" * 32)):
         assert not other.verify(before=before, settlement=settled, weights=weights, commitments=commitments)
+    other_seal = [replace(commitments[0], seal=bytes(32)), *commitments[1:]]
+    assert not scheme.verify(before=before, settlement=settled, weights=weights, commitments=other_seal)
     slower = replace(scheme, squarings=301)
     assert not slower.verify(before=before, settlement=settled, weights=weights, commitments=commitments)
 

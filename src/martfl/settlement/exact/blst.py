@@ -160,13 +160,19 @@ def load() -> Blst | None:
 
 
 def _agrees(blst: Blst) -> bool:
-    """Whether three points and three signed integers give what py_arkworks gives."""
+    """Whether three points and three signed integers give what py_arkworks gives, and a point comes back."""
     names, factors = [b"a", b"b", b"c"], [-5, 3, -(1 << 15)]
-    points = np.frombuffer(b"".join(blst.hash_to_curve(name, b"check") for name in names), np.uint64)
+    points = np.frombuffer(b"".join(blst.hash_to_curve(name, b"check") for name in names), np.uint64).reshape(3, -1)
     integers = np.array(factors, np.int32)
-    low, high = (blst.window_sum(points.reshape(3, -1), integers, start=at, width=10) for at in (0, 10))
-    known = [G1Point.hash_to_curve(name, b"check") * Scalar(abs(f)) for name, f in zip(names, factors, strict=True)]
-    return bool(low + high * Scalar(1 << 10) == known[1] - known[0] - known[2])
+    low, high = (blst.window_sum(points, integers, start=at, width=10) for at in (0, 10))
+    plain = [G1Point.hash_to_curve(name, b"check") for name in names]
+    known = [point * Scalar(abs(f)) for point, f in zip(plain, factors, strict=True)]
+    total = known[1] - known[0] - known[2]
+    hidden = (points[0].tobytes(), 7)
+    whole = blst.columns_sum(points, integers[None], windows=[(0, 10), (10, 10)], width=0, blinding=hidden)
+    xy = bytes(plain[0].to_xy_bytes_be())
+    same = blst.uncompress(bytes(plain[0].to_compressed_bytes())) == xy == blst.coordinates(points)[:96]
+    return bool(same and low + high * Scalar(1 << 10) == total and whole == total + plain[0] * Scalar(7))
 
 
 def _function(function: Any, *arguments: type, gives: type | None = None) -> Any:

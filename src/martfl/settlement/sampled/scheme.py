@@ -4,7 +4,6 @@ On chain the contract supplies context and beacon and rules on objections; here 
 checks its own commitment with `own_commitment_matches`.
 """
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,19 +15,14 @@ from martfl.settlement.sampled import groth16, sampling, vdf
 from martfl.settlement.sampled.epoch import aggregate_model, prove_samples, sampled_values, state_samples
 from martfl.settlement.sampled.groth16 import Proof, ProvingKey
 from martfl.settlement.sampled.keys import cached_keys
-from martfl.settlement.sampled.merkle import build_tree
+from martfl.settlement.sampled.merkle import TreeShape, build_tree
 from martfl.settlement.sampled.quantise import Ints, Quantisation, check_range
+from martfl.settlement.sampled.sealed import seal
 from martfl.settlement.sampled.statement import Shape, Statement, fill
-from martfl.settlement.sampled.update import (
-    blinding,
-    empty_commitment,
-    update_commitment,
-    update_root,
-    update_tree,
-)
+from martfl.settlement.sampled.update import blinding, empty_commitment, update_commitment
 from martfl.settlement.sampled.vdf import VdfProof
 from martfl.settlement.scheme import SchemeName, Settlement
-from martfl.settlement.seal import new_secret
+from martfl.settlement.seal import new_secret, seal_digest
 from martfl.settlement.weights import check_weights
 
 Update = npt.NDArray[Any]
@@ -36,10 +30,10 @@ Update = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Commitment:
-    """What a provider posts before it is judged."""
+    """What a provider binds itself to before it is judged."""
 
-    root: bytes  # update_root
-    nonce: bytes
+    root: bytes  # C
+    seal: bytes
 
 
 @dataclass(frozen=True)
@@ -54,7 +48,6 @@ class Opening:
 class Evidence:
     """What convinces a stranger: the delay, the commitments to sampled values, the proof."""
 
-    acquirer_nonce: bytes
     delay: VdfProof
     commitments: tuple[int, ...]  # (n,) cm_i, EMPTY included
     proof: Proof
@@ -78,15 +71,15 @@ class SampledScheme:
         return "sampled"
 
     def commit(self, update: Update) -> tuple[Commitment, Opening]:
-        """The salted root of the whole update, and a fresh nonce."""
+        """The salted root of the whole update, and the seal of what is sent before it is bought."""
         secret = new_secret()
-        commitment = Commitment(self._root(update, secret), secrets.token_bytes(32))
+        commitment = self._commitment(update, secret)
         return commitment, Opening(commitment, secret)
 
     def verify_opening(self, update: Update, commitment: Commitment, opening: Opening) -> bool:
         """Whether the commitment opens to `update`, every value in range."""
         try:
-            return self._root(update, opening.secret) == commitment.root
+            return self._commitment(update, opening.secret) == commitment
         except SettlementError:
             return False
 
@@ -102,8 +95,7 @@ class SampledScheme:
         check_weights(weights, providers=len(updates))
         self._check_openings(weights, updates, openings)
         aggregated = aggregate_model(before=before, weights=weights, updates=updates, terms=self.terms)
-        nonce = secrets.token_bytes(32)
-        seed = self._seed(before, aggregated.model, [o.commitment for o in openings], nonce)
+        seed = self._seed(before, aggregated.model, [o.commitment for o in openings])
         delay = vdf.evaluate(seed, squarings=self.squarings)
         statement, witness = state_samples(
             aggregated,
@@ -115,7 +107,7 @@ class SampledScheme:
             indices=self.indices(delay),
         )
         proof = prove_samples(self.key, statement, witness)
-        return Settlement(aggregated.model, Evidence(nonce, delay, statement.commitments, proof))
+        return Settlement(aggregated.model, Evidence(delay, statement.commitments, proof))
 
     def verify(
         self,
@@ -142,7 +134,7 @@ class SampledScheme:
         """The statement as a verifier assembles it; raises where the evidence breaks a rule."""
         evidence, size = settlement.evidence, self.shape.providers
         units = fill(check_weights(weights, providers=len(commitments)), count=size, with_=0)
-        seed = self._seed(before, settlement.model, commitments, evidence.acquirer_nonce)
+        seed = self._seed(before, settlement.model, commitments)
         if not vdf.verify(seed, evidence.delay, squarings=self.squarings):
             raise SettlementError("the delay function's output is not that of this seed")
         empty, chosen = empty_commitment(self.shape), self.indices(evidence.delay)
@@ -168,11 +160,11 @@ class SampledScheme:
         drawn = vdf.randomness(delay)
         return sampling.indices(drawn, parameters=self.parameters, samples=self.shape.samples)
 
-    def _root(self, update: Update, secret: bytes) -> bytes:
-        tree = update_tree(self._sized(update, "update"), secret=secret, shape=self.shape)
-        return update_root(tree, blinding=blinding(secret))
+    def _commitment(self, update: Update, secret: bytes) -> Commitment:
+        sealed = seal(update, TreeShape(parameters=self.parameters, bits=self.shape.update_bits), secret)
+        return Commitment(sealed.commitment, seal_digest(sealed.root, secret))
 
-    def _seed(self, before: Update, after: Update, commitments: Sequence[Commitment], nonce: bytes) -> bytes:
+    def _seed(self, before: Update, after: Update, commitments: Sequence[Commitment]) -> bytes:
         bits = self.shape.model_bits
         old, new = (
             build_tree(check_range(self._sized(m, "model"), bits=bits, name="model"), bits=bits)
@@ -180,10 +172,9 @@ class SampledScheme:
         )
         return sampling.seed(
             context=self.context,
-            rolled=sampling.roll([(c.root, c.nonce) for c in commitments]),
+            rolled=sampling.roll([c.seal for c in commitments]),
             old_root=old.root,
             new_root=new.root,
-            acquirer_nonce=nonce,
             beacon=self.beacon,
         )
 

@@ -6,34 +6,13 @@ import hashlib
 import gmpy2
 import pytest
 
-from martfl.chain.events import EpochClosed, RandomnessSubmitted, RootPublished
+from martfl.chain.events import EpochClosed, RandomnessSubmitted
 from martfl.chain.network import RevertedError
 from martfl.chain.state import Phase
 from martfl.settlement.sampled import sampling
 from martfl.settlement.sampled.vdf import N, VdfProof, challenge, evaluate, hash_to_group, randomness
 
 MODULUS = int(N)
-
-
-def test_seed_is_what_the_settlement_computes(market):
-    market.prepared()
-    posted = market.publish().event(RootPublished)
-    block = market.chain.web3.eth.get_block("latest")
-    contract = bytes.fromhex(market.trading.address[2:])
-    chain_id = market.chain.web3.eth.chain_id
-    expected = sampling.seed(
-        context=sampling.context(chain_id=chain_id, contract=contract, epoch=1),
-        rolled=sampling.roll(
-            [(root, market.word(f"nonce {i}")) for i, root in enumerate(market.trading.commitments(1).values())]
-        ),
-        old_root=market.old.root,
-        new_root=market.new.root,
-        acquirer_nonce=market.word("acquirer's"),
-        beacon=bytes(block["mixHash"]) if "mixHash" in block else bytes(32),
-    )
-    if "mixHash" in block:
-        assert posted.seed == expected
-    assert (posted.root, posted.content) == (market.new.root, market.word("file"))
 
 
 def test_only_the_acquirer_publishes_and_once(market):

@@ -6,10 +6,10 @@ A blinding, a nonce and a key are drawn at random, so runs are compared by weigh
 import logging
 
 import pytest
+from martfl.market.buying import OFFENCES
 
 from martfl.chain.state import Phase
 from martfl.market import messages as ms
-from martfl.market.buying import OFFENCES
 from martfl.market.errors import MarketError
 from martfl.market.provider import Provider
 

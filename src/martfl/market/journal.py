@@ -58,12 +58,11 @@ class Remark:
 class Journal:
     """One party's journal in a folder of its own. A writer holds the folder alone; readers may look at any time.
 
-    Threads of one party may share it: what belongs together is written by one of them at a time.
+    The party's own threads may share it: each write is whole.
     """
 
     def __init__(self, folder: Path, *, read_only: bool = False) -> None:
-        self.folder = folder
-        self._turn = threading.RLock()
+        self.folder, self._turn = folder, threading.RLock()
         self._lock = None if read_only else _lock(folder)
         try:
             self._db = _open(folder / NAME, read_only=read_only)

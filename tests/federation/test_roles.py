@@ -210,7 +210,7 @@ def selling(place, number=0, **options):
     return Selling(place.providers[number], place.journal.folder, Connecting("localhost:1"), **options)
 
 
-@pytest.mark.parametrize(("margin", "every"), [(900, 226.0), (60, 16.0), (60, 0.0), (60, -1.0)])
+@pytest.mark.parametrize(("margin", "every"), [(900, 113.0), (60, 8.0), (60, 0.0), (60, -1.0)])
 def test_a_seller_that_looks_too_seldom_does_not_start(market, margin, every):
     place = market(providers=1, deadlines={"margin": margin})
     with pytest.raises(InputError, match=f"margin is {margin} s"):
@@ -220,7 +220,7 @@ def test_a_seller_that_looks_too_seldom_does_not_start(market, margin, every):
 @pytest.mark.parametrize("margin", [1, 8, 60, 900, 1700])
 def test_by_default_a_seller_looks_often_enough(market, margin):
     pause = selling(market(providers=1, deadlines={"margin": margin})).pause
-    assert 0 < pause <= min(15.0, margin / 4)
+    assert 0 < pause <= min(15.0, margin / 8)
 
 
 def test_a_seller_watches_while_it_trains(market):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from martfl.dashboard.story import Alarm, CheckKind, Delivery, Epoch, Node, Stage, Story
 from martfl.market.journal import Remark
-from martfl.market.purchases import OFFENCES
+from martfl.market.purchases import FALSE, FORGED, MISSING, OFFENCES
 
 LATE = "late"
 FORFEITED = "what was delivered is paid its price, and the acquirer's penalty is forfeited: it goes to nobody"
@@ -36,17 +36,11 @@ def _text(remark: Remark) -> str:
     return remark.detail if remark.kind not in OFFENCES else _SEEN[remark.kind]
 
 
-_SEEN = dict(
-    zip(
-        OFFENCES,
-        (
-            "the update does not have the score that was given for it",
-            "was bought and gave no key",
-            "the key opens something else than was committed to",
-        ),
-        strict=True,
-    )
-)
+_SEEN = {
+    FORGED: "the update does not have the score that was given for it",
+    MISSING: "was bought and gave no key",
+    FALSE: "the key opens something else than was committed to",
+}
 
 
 def _silent(epoch: Epoch) -> Iterable[Alarm]:

@@ -25,6 +25,7 @@ STEPS = {
     "scores": "encrypted scoring",
     "order": "fetching and checking sealed updates",
     "buy": "buying on chain",
+    "keys": "asking for keys",
     "select": "selection",
     "accept": "accepting on chain",
     "aggregate": "aggregation",

@@ -26,13 +26,14 @@ from martfl.market.epoch import Tell
 from martfl.market.link import ChainClock
 from martfl.market.provider import Provider
 from martfl.market.steps import Collected
+from martfl.market.watching import GRACE
 
 log = logging.getLogger(__name__)
 Say = Callable[[str], None]
 LONGEST_PAUSE = 60.0  # seconds between attempts to connect
 LONGEST_LOOK = 15.0  # seconds between looks at the chain
-LOOKS = 4  # at least, in the margin that a provider has to bring a transaction into the chain
-GRACE = 10.0  # seconds that a SuperNode is given to pass the last answer on
+LOOKS = 2 * GRACE  # at least, in the margin that a provider has to bring a transaction into the chain
+LINGER = 10.0  # seconds that a SuperNode is given to pass the last answer on
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,7 @@ class Selling:
                 log.exception("the chain could not be watched")
 
     def _leave_when_done(self) -> None:
-        if self.epochs is None or time.monotonic() - self._answered < GRACE:
+        if self.epochs is None or time.monotonic() - self._answered < LINGER:
             return
         over = len(self.provider.journal.all_of(Collected))
         if over >= self.epochs:

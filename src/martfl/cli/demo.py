@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Line = Callable[[int, str, str], None]  # epoch, step, what there is to say about it
 STEPS = 5  # that an epoch tells about
+MARKS = "+ in the model  o bought, no weight  - left out  · not chosen  ! caught\n"
 DELAY = (
     "sampled settlement: every epoch waits for a delay of 2^24 squarings, about 20 s of one core, and for a proof; "
     "before the first, the circuit's key is made, about a minute"
@@ -95,7 +96,7 @@ def _lines(options: "DemoOptions", *, quiet: bool) -> Iterator[Line]:
 
 
 def _story(result: "DemoResult") -> list[Any]:
-    return [_epochs(result), _parties(result), *_reasons(result), _money(result)]
+    return [_epochs(result), _parties(result), MARKS, *_reasons(result), _money(result)]
 
 
 def _epochs(result: "DemoResult") -> Table:
@@ -120,7 +121,6 @@ def _parties(result: "DemoResult") -> Table:
         paid = sum(epoch.paid.get(name, 0) for epoch in result.epochs)
         bonus = sum(epoch.bonus.get(name, 0) for epoch in result.epochs)
         grid.add_row(escape(name), behaviour, marks, _ether(paid - bonus), _ether(bonus), _ether(paid))
-    grid.caption = "+ in the model  o bought, no weight  - left out  · not chosen  ! caught cheating"
     return grid
 
 

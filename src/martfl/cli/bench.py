@@ -41,6 +41,23 @@ def scoring(
 
 
 @app.command()
+def scoring_privacy(
+    parameters: Annotated[int, typer.Option(help="Parameters of the model.")] = 44_426,
+    sketch: Annotated[int, typer.Option(min=-1, help="Entries of the sketch; -1 as the terms have it, or fewer.")] = -1,
+    epochs: Annotated[int, typer.Option(help="Epochs in which the buyer asks about the same update.")] = 60,
+    baselines: Annotated[int, typer.Option(help="Baselines that it may send in an epoch.")] = 4,
+    json: JsonFlag = False,
+) -> None:
+    """What a buyer that picks its baselines learns of an update, with a sketch and without."""
+    from martfl.bench.scoring_privacy import bench_privacy
+    from martfl.bench.scoring_tables import privacy_table
+
+    entries = None if sketch < 0 else sketch
+    result = bench_privacy(parameters=parameters, sketch=entries, epochs=epochs, baselines=baselines)
+    emit(result, as_json=json, render=lambda: [privacy_table(result)])
+
+
+@app.command()
 def settlement(
     scheme: Annotated[str, typer.Option(help="exact (every parameter) or sampled (the paper's Groth16).")] = "exact",
     parameters: Annotated[int, typer.Option(min=1, help="Parameters of the model.")] = 44_000,

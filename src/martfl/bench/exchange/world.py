@@ -194,7 +194,8 @@ class RogueEpoch:
         act = Acting(world.trading, world.buyer, world.clock(), self.number)
         market = wire.Market(world.chain.chain_id, world.trading.address)
         size = world.settler.parameters
-        self.asking = Asking(world.link(), market, world.buyer, self.journal, self.number, size, 60.0)
+        now = world.chain.now
+        self.asking = Asking(world.link(), market, world.buyer, self.journal, self.number, size, 60.0, now)
         self.steps = Epoch(world.terms, act, self.asking, world.settler, self.journal, lambda *_: None)
         self.act = act
 
@@ -209,7 +210,8 @@ class RogueEpoch:
         """What the sellers offer."""
         offers = self.steps.offers(set())
         reward = self.world.trading.read_epoch(self.number).reward
-        return Purchases(self.act, self.asking, self.world.settler, self.journal, offers, reward)
+        times, margin = self.world.trading.deadlines(self.number), self.world.terms.deadlines.margin
+        return Purchases(self.act, self.asking, self.world.settler, self.journal, offers, reward, times, margin)
 
 
 @contextmanager

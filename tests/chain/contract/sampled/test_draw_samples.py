@@ -51,11 +51,20 @@ def test_while_the_chain_knows_the_block(market, blocks, to_the_second):
 def test_once(market):
     market.drawn()
     with market.refused("samples are drawn", by="prover"):
-        market.trading.draw_samples(1, account=market.acquirer)
+        market.at_prover("draw_samples", 1, account=market.acquirer)
     market.randomise()
     market.commit_inputs()
     with market.refused("samples are drawn", by="prover"):
-        market.trading.draw_samples(1, account=market.acquirer)
+        market.at_prover("draw_samples", 1, account=market.acquirer)
+
+
+def test_client_takes_the_step_as_done_where_somebody_was_faster(market):
+    """Else whoever draws first could stop an acquirer's program, which would then lose its penalty."""
+    market.published()
+    theirs = market.draw(account=market.stranger)
+    mine = market.trading.draw_samples(1, account=market.acquirer, key="draw")
+    assert mine.event(SamplesDrawn) == theirs.event(SamplesDrawn)
+    assert mine.receipt.transaction == theirs.receipt.transaction
 
 
 def test_not_before_publication_and_not_after_the_window(market):
@@ -72,7 +81,7 @@ def test_each_epoch_draws_anew(market):
     market.settled()
     first = market.trading.proof_events(SamplesDrawn, epoch=1)[0].seed
     with market.refused("not the latest epoch"):
-        market.open() and market.trading.draw_samples(1, account=market.stranger)
+        market.open() and market.at_prover("draw_samples", 1, account=market.stranger)
     market.relay()
     market.after("commit")
     market.buy(0)

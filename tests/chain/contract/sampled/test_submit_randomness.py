@@ -8,6 +8,7 @@ import pytest
 from sampled_market import delay_of
 
 from martfl.chain.events import RandomnessSubmitted
+from martfl.chain.sampled import wide
 from martfl.chain.state import Phase
 from martfl.settlement.sampled import sampling
 from martfl.settlement.sampled.vdf import N, VdfProof, challenge, hash_to_group, randomness
@@ -30,9 +31,12 @@ def test_after_the_draw_and_once(market):
     with market.refused("samples are not drawn", by="prover"):
         market.randomise()
     market.draw()
-    market.randomise()
+    done = market.randomise(account=market.stranger)
+    words = (1, wide(market.delay.y), wide(market.delay.pi), market.delay.nonce)
     with market.refused("randomness is known", by="prover"):
-        market.randomise()
+        market.at_prover("submit_randomness", *words, account=market.acquirer)
+    again = market.randomise()  # the client sees that it is done
+    assert again.event(RandomnessSubmitted) == done.event(RandomnessSubmitted)
 
 
 def test_not_after_the_window(market):

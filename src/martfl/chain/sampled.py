@@ -18,7 +18,7 @@ from web3.contract.contract import ContractFunction
 from martfl.chain import events as ev
 from martfl.chain.compile import compiled
 from martfl.chain.network import Chain, Receipt, RevertedError, receipt_of
-from martfl.chain.state import NO_TOKEN, Listing, Offer, Publication, SampledStart, Sampling, Terms
+from martfl.chain.state import NO_TOKEN, Listing, Offer, ProofState, Publication, SampledStart, Sampling, Terms
 from martfl.chain.trading import Done, Trading, addresses, named, put, words
 from martfl.errors import InputError
 from martfl.settlement.sampled import curve
@@ -176,6 +176,10 @@ class SampledTrading(Trading):
     def publication(self, epoch: int) -> Publication:
         """What the proof of the latest epoch is about."""
         return Publication(**named(self._f.publication(epoch).call(), Publication))
+
+    def proof(self) -> ProofState:
+        """How far the proof of the latest epoch is."""
+        return ProofState(**named(self._f.proof().call(), ProofState))
 
     def proof_events(self, kind: type[P], *, epoch: int) -> list[P]:
         """What the prover said about an epoch of this market, oldest first."""

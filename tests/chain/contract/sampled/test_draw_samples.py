@@ -3,6 +3,7 @@
 import pytest
 
 from martfl.chain.events import SamplesDrawn
+from martfl.chain.state import ProofState
 from martfl.settlement.keccak import keccak, word
 
 DOMAIN = b"martfl/sampling/v2"
@@ -21,7 +22,9 @@ def test_seed_names_chain_market_epoch_roots_secrets_and_the_next_block(market):
     done = market.draw()
     drawn = done.event(SamplesDrawn)
     assert (drawn.market, drawn.epoch, drawn.seed) == (market.trading.address, 1, expected_seed(market))
-    assert market.trading.prover.functions.proofs(market.trading.address).call()[:2] == (1, drawn.seed)
+    empty = bytes(32)
+    expected = ProofState(epoch=1, seed=drawn.seed, randomness=empty, output=empty, inputs=empty)
+    assert market.trading.proof() == expected
 
 
 def test_not_before_the_next_block_is_closed(market):
@@ -88,5 +91,5 @@ def test_each_epoch_draws_anew(market):
     market.publish({0: 65_536})
     second = market.draw().event(SamplesDrawn).seed
     assert second != first
-    state = market.trading.prover.functions.proofs(market.trading.address).call()
-    assert state == (2, second, bytes(32), bytes(32), bytes(32))
+    empty = bytes(32)
+    assert market.trading.proof() == ProofState(epoch=2, seed=second, randomness=empty, output=empty, inputs=empty)

@@ -71,7 +71,7 @@ def test_forgeries_are_refused(market, kind):
 
 def test_composite_challenge_is_refused(market):
     market.drawn()
-    seed = bytes(market.trading.prover.functions.proofs(market.trading.address).call()[1])
+    seed = market.trading.proof().seed
     x, y = hash_to_group(seed), gmpy2.mpz(market.delay.y)
     nonce = next(n for n in range(4096) if not gmpy2.is_prime(challenge(x, y, squarings=market.steps, nonce=n)))
     ell = challenge(x, y, squarings=market.steps, nonce=nonce)
@@ -86,7 +86,7 @@ def test_composite_challenge_is_refused(market):
 @pytest.mark.parametrize("steps", [264, 299, 301, 600])
 def test_another_delay_is_refused(market, steps):
     market.drawn()
-    seed = bytes(market.trading.prover.functions.proofs(market.trading.address).call()[1])
+    seed = market.trading.proof().seed
     with market.refused("delay function does not verify", by="prover"):
         market.randomise(proof=delay_of(seed, steps))
 

@@ -9,6 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule, run_state_machine_as_test
 from moves import EPOCHS, NAMES, POOR, RICH, Moves, first
+from prober import Prober
 from properties import check
 from script import Script, plans
 from world import FALSE, PLACE, REVERTS
@@ -49,7 +50,8 @@ class Coalition(Moves):
         if token == "token_moody":
             self.world.frown(*frown)
         self.script = Script(self.world, plan, self.wallets, buyer=mode == "buyer", wares=self.wares)
-        self.parties = [*self.honest, self.script] if lists else [self.script, *self.honest]
+        parties = [*self.honest, self.script] if lists else [self.script, *self.honest]
+        self.parties = [Prober(self.world), *parties]
         self.tick()
         if ready:
             self.until(self.page.end(ready))

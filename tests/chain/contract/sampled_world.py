@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from book import FINAL, Page
-from sampled_market import SampledMarket, tree_shape
+from sampled_market import SampledMarket, keys, tree_shape
 from world import World
 
+from martfl.chain.sampled import proof_words, wide
 from martfl.chain.state import Listing, Offer
 from martfl.settlement.errors import SettlementError
+from martfl.settlement.sampled.keys import key_words
 from martfl.settlement.sampled.sealed import check_sealed, find_false_leaf, refutation
 from martfl.settlement.sampled.vdf import VdfProof
 
@@ -127,7 +129,8 @@ class SampledWorld(World):
     def draw(self, actor: str, epoch: int) -> bool:
         step, block = self.step(epoch), self.chain.web3.eth.block_number + 1
         allowed = self.due(epoch) and not step.drawn and step.number + 1 < block <= step.number + 257
-        if self.attempt(allowed, self.trading.draw_samples, epoch, account=self.accounts[actor]) is None:
+        send = functools.partial(self.market.at_prover, "draw_samples", epoch, account=self.accounts[actor])
+        if self.attempt(allowed, send) is None:
             return False
         step.drawn = True
         return True
@@ -138,8 +141,9 @@ class SampledWorld(World):
         proof = proof if right else replace(proof, y=proof.y ^ 2)
         allowed = self.due(epoch) and step.drawn and step.output is None
         allowed = allowed and (actor == "acquirer" if self.market.optimistic else right)
-        send = functools.partial(self.trading.submit_randomness, proof=proof, account=self.accounts[actor])
-        if self.attempt(allowed, send, epoch) is None:
+        words = (epoch, wide(proof.y), wide(proof.pi), proof.nonce)
+        send = functools.partial(self.market.at_prover, "submit_randomness", *words, account=self.accounts[actor])
+        if self.attempt(allowed, send) is None:
             return False
         step.output, step.right = proof, right
         return True
@@ -201,9 +205,9 @@ class SampledWorld(World):
         proof = replace(proof, c=proof.a) if forged else proof
         latest = max(number for number, other in self.steps.items() if other.drawn)
         allowed = self.at(epoch, "published") and latest == epoch and not forged and not step.lied_about
-        send = functools.partial(self.market.verify, proof=proof, account=self.accounts[actor])
-        self.market.epoch = epoch
-        now = self.now()
+        posted, now = self.trading.inputs(epoch), self.now()
+        words = (epoch, list(posted.providers), list(posted.inputs), key_words(keys()[1]), proof_words(proof))
+        send = functools.partial(self.market.at_prover, "verify_aggregation", *words, account=self.accounts[actor])
         if self.attempt(allowed, send) is None:
             return False
         self.page(epoch).enter("proved", now)

@@ -29,14 +29,8 @@ class Plan:
     epochs: int = 1
     proves: int = 4  # sampled: steps of the proof that are taken
     lies: str = ""  # sampled: in which of them a lie is told
-    tries: tuple[tuple[str, str, int], ...] = ()  # (call, window, seconds after its end): once in every epoch
 
 
-attempts = st.tuples(
-    st.sampled_from(("new_epoch", "deposit", "commit", "buy", "accept", "reveal", "refute", "publish", "claim")),
-    st.sampled_from(("commit", "buy", "keys", "publish")),
-    st.sampled_from((0, 1)),
-)
 plans = st.builds(
     Plan,
     wares=st.tuples(*[st.sampled_from(("true", "false", "stolen", "none"))] * 4),
@@ -50,7 +44,6 @@ plans = st.builds(
     epochs=st.integers(1, 3),
     proves=st.integers(0, 4) | st.just(4),
     lies=st.sampled_from(("", "", "", "randomness", "commitment", "proof")),
-    tries=st.tuples(attempts, attempts),
 )
 
 
@@ -59,7 +52,6 @@ class Script:
 
     def __init__(self, world: World, plan: Plan, wallets: list[str], *, buyer: bool, wares) -> None:
         self.world, self.plan, self.wallets, self.buyer, self.wares = world, plan, wallets, buyer, wares
-        self.tried: set[tuple[int, int]] = set()
 
     def chosen(self, mask: int) -> list[str]:
         return [name for i, name in enumerate(NAMES) if mask >> i & 1]
@@ -68,16 +60,14 @@ class Script:
         return values[NAMES.index(name)]
 
     def times(self, page) -> list[int]:
-        keys, tries = page.end("keys"), [page.end(window) + seconds for _, window, seconds in self.plan.tries]
-        own = [page.end("commit") + 1, keys - self.plan.before, page.end(self.plan.at), keys + 2, page.end("buy") + 1]
-        return own + tries
+        keys = page.end("keys")
+        return [page.end("commit") + 1, keys - self.plan.before, page.end(self.plan.at), keys + 2, page.end("buy") + 1]
 
     def alarm(self, now: int) -> int:
         times = [t for page in self.world.book.pages for t in self.times(page)] + self.world.alarms()
         return min((t for t in times if t > now), default=FAR)
 
     def tick(self) -> None:
-        self.attempt()
         if self.buyer:
             self.open()
         for epoch in range(1, self.world.epoch + 1):
@@ -89,37 +79,6 @@ class Script:
                 self.refute(epoch, page)
         if self.buyer:
             self.world.prove(self.plan.proves, self.plan.lies)
-
-    def attempt(self) -> None:
-        """A call in the last second of a window or the first after it, whether the rules allow it or not."""
-        for epoch in range(1, self.world.epoch + 1):
-            for number, (call, window, seconds) in enumerate(self.plan.tries):
-                due = self.world.now() >= self.world.page(epoch).end(window) + seconds
-                if due and (epoch, number) not in self.tried:
-                    self.tried.add((epoch, number))
-                    self.call(call, epoch, self.world.page(epoch))
-
-    def call(self, call: str, epoch: int, page) -> None:
-        world, actor = self.world, "acquirer" if self.buyer else self.wallets[-1]
-        states = {"buy": "committed", "accept": "bought", "reveal": "bought", "refute": "revealed", "publish": "bought"}
-        found = [(name, sale) for name, sale in page.sales.items() if sale.state == states.get(call) and sale.offer]
-        if call in ("new_epoch", "deposit"):
-            world.new_epoch(actor, 0) if call == "new_epoch" else world.deposit(actor, epoch, 1)
-        elif call == "commit":
-            world.commit(self.wallets[-1], epoch, self.wares(self.wallets[-1], "true"))
-        elif call == "claim":
-            world.claim(actor, epoch)
-        elif found:
-            name, sale = found[-1]
-            secret = world.secret_for(sale.offer) if name in self.wallets or self.buyer else bytes(32)
-            known = name in self.wallets or (epoch, name) in world.facts.given
-            {
-                "buy": lambda: world.buy(actor, epoch, [(name, sale.offer)]),
-                "accept": lambda: world.accept(actor, epoch, [name]),
-                "reveal": lambda: known and world.reveal(actor, epoch, name, sale.offer, secret),
-                "refute": lambda: world.refute(actor, epoch, name, sale.offer, world.facts.revealed[epoch, name]),
-                "publish": lambda: world.publish(actor, epoch, [(name, 65_536)]),
-            }[call]()
 
     def open(self) -> None:
         amount = min(10_001, self.world.most)

@@ -18,7 +18,7 @@ def make_world(chain, helper, token: str, asks: tuple[int, ...]) -> ExactWorld:
 
 
 def test_few_runs(embedded, helper):
-    run(functools.partial(Coalition, embedded, functools.partial(make_world, embedded, helper)), runs=25, steps=35)
+    run(functools.partial(Coalition, embedded, functools.partial(make_world, embedded, helper)), runs=25, steps=25)
 
 
 @pytest.mark.long

@@ -109,7 +109,7 @@ def test_two_updates_of_one_score_are_hard_to_tell_apart(size, normal):
         gap = unflooded(key, message, first["u"]) - unflooded(key, message, second["u"])
         found.append(abs(gap - (first["s"] - second["s"])) / hiding.flood_values(size.ring))
     assert np.mean(found) < 0.05
-    assert max(found) < 0.15
+    assert max(found) < 0.3
 
 
 def exact_target(target, update, key):

@@ -46,6 +46,7 @@ class SketchSide:
     encrypt_cpu_s: float
     provider_cpu_s: float
     decrypt_cpu_s: float
+    sketch_ms_per_million: float  # CPU milliseconds to sketch a million parameters
     rms_error: float  # of the estimate: against the cosines of whole vectors, over SEEDS seeds
     check_error: float  # the largest against the cosines of the same sketches: what the check after delivery sees
     peak_mb: float  # beside the vector, both sides in one process
@@ -141,6 +142,8 @@ def _side(found: Measured, case: Case) -> Side:
 def _sketched(case: Case, sketch: Sketch, others: dict[str, Side]) -> SketchSide:
     found = _measure(scorer("ckks", sketch=sketch), case)
     checks = [cosine(case.baseline, update, sketch=sketch) for update in case.updates]
+    fresh = (Sketch(sketch.seed, sketch.entries) for _ in range(3))  # what it derives once from the seed counts too
+    spent = [timed(partial(one.update, case.updates[0])).cpu_s for one in fresh]
     traffic = found.request_bytes + found.reply_bytes
     sent = {name: side.bytes_per_parameter * case.baseline.size for name, side in others.items()}
     return SketchSide(
@@ -150,6 +153,7 @@ def _sketched(case: Case, sketch: Sketch, others: dict[str, Side]) -> SketchSide
         encrypt_cpu_s=found.encrypt_s,
         provider_cpu_s=found.provide_s,
         decrypt_cpu_s=found.decrypt_s,
+        sketch_ms_per_million=median(spent) / case.baseline.size * 1e9,
         rms_error=_rms_error(case, sketch.entries),
         check_error=max(abs(score - check) for score, check in zip(found.scores, checks, strict=True)),
         peak_mb=_peak_mb(case.baseline.size, sketch.entries),

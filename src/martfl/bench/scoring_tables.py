@@ -3,6 +3,7 @@
 from rich.table import Table
 
 from martfl.bench.scoring import ScoringBench
+from martfl.bench.scoring_privacy import PrivacyBench
 from martfl.cli.output import table
 
 
@@ -22,3 +23,12 @@ def tables(result: ScoringBench) -> list[Table]:
         lines = [(name, f"{value:,.4g}") for name, value in {**figures, **less}.items()]
         found.append(table(f"Over a sketch of {result.sketch.entries:,} entries", ["", "measured"], lines))
     return found
+
+
+def privacy_table(result: PrivacyBench) -> Table:
+    """Both worlds side by side."""
+    bounds = {"one_hot_first": f"{result.bound_first:.3f}", "one_hot": f"{result.bound:.3f}"}
+    whole, sketch = vars(result.whole), vars(result.sketch)
+    rows = [(name, f"{whole[name]:.3f}", f"{sketch[name]:.3f}", bounds.get(name, "")) for name in whole]
+    title = f"{result.parameters:,} parameters, {result.epochs} epochs of {result.baselines} baselines"
+    return table(title, ["", "whole vectors", f"{result.entries:,} entries", "bound"], rows)

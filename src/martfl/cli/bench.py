@@ -41,6 +41,23 @@ def scoring(
 
 
 @app.command()
+def scoring_privacy(
+    parameters: Annotated[int, typer.Option(help="Parameters of the model.")] = 44_426,
+    sketch: Annotated[int, typer.Option(min=-1, help="Entries of the sketch; -1 as the terms have it, or fewer.")] = -1,
+    epochs: Annotated[int, typer.Option(help="Epochs in which the buyer asks about the same update.")] = 60,
+    baselines: Annotated[int, typer.Option(help="Baselines that it may send in an epoch.")] = 4,
+    json: JsonFlag = False,
+) -> None:
+    """What a buyer that picks its baselines learns of an update, with a sketch and without."""
+    from martfl.bench.scoring_privacy import bench_privacy
+    from martfl.bench.scoring_tables import privacy_table
+
+    entries = None if sketch < 0 else sketch
+    result = bench_privacy(parameters=parameters, sketch=entries, epochs=epochs, baselines=baselines)
+    emit(result, as_json=json, render=lambda: [privacy_table(result)])
+
+
+@app.command()
 def settlement(
     scheme: Annotated[str, typer.Option(help="exact (every parameter) or sampled (the paper's Groth16).")] = "exact",
     parameters: Annotated[int, typer.Option(min=1, help="Parameters of the model.")] = 44_000,
@@ -138,3 +155,21 @@ def market(
     wire = f"score request {result.score_request_bytes_per_parameter:.2f}"
     wire += f", delivery {result.delivery_bytes_per_parameter:.2f}"
     emit(result, as_json=json, render=lambda: [table(title, ["step", "s", "bytes"], rows), f"{share} {wire}"])
+
+
+@app.command()
+def exchange(
+    matching: Annotated[str, typer.Option(help="Only strategies whose name has this in it.")] = "",
+    json: JsonFlag = False,
+) -> None:
+    """What breaking the rules comes to: named strategies, each played with real roles."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from martfl.bench.exchange import bench_exchange
+    from martfl.bench.exchange.tables import tables
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        job = bar.add_task("", total=None)
+        report = bench_exchange(matching=matching, tell=lambda name: bar.update(job, description=name))
+    emit(report, as_json=json, render=lambda: tables(report))

@@ -55,7 +55,9 @@ class RunResult:
     inclusiveness_hq: float | None
     robustness: float | None
     baseline_correctness: float | None
-    baselines: float | None  # … to here
+    baselines: float | None
+    same_choices: float | None
+    same_purchases: float | None  # … to here
     mta_last: float | None
     mta_tail: float | None  # mean of the last ten evaluated rounds
     fall: float | None  # best accuracy − lowest of the last third of the rounds
@@ -181,6 +183,8 @@ def _judge_decision(setup: Setup, decision: Decision, updates: Tensor, index: in
         robustness=excluded,
         baseline_correct=correct,
         baselines=decision.baselines,
+        same_choices=decision.same_choices,
+        same_purchases=decision.same_purchases,
     )
 
 
@@ -225,6 +229,8 @@ def summarise(config: RunConfig, progress: Progress, *, device: str) -> RunResul
         robustness=mean([row.robustness for row in history]),
         baseline_correctness=mean([row.baseline_correct for row in history]),
         baselines=mean([float(row.baselines) for row in history]),
+        same_choices=mean([row.same_choices for row in history]),
+        same_purchases=mean([row.same_purchases for row in history]),
         mta_last=last.mta,
         mta_tail=None if progress.diverged else mean([row.mta for row in evaluated[-TAIL:]]),
         fall=None if progress.diverged else fall([(row.round, row.mta) for row in evaluated if row.mta is not None]),

@@ -84,7 +84,7 @@ class ScoringTerms:
 
     scheme: str = "ckks"
     baselines: int = 4
-    answers: int = 64
+    answers: int = 16
     sketch: int = -1
 
 

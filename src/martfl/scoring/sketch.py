@@ -56,7 +56,7 @@ class Sketch:
         """The rotation of a block and its signs [K], in the order of π."""
         raw = self._stream(b"block" + index.to_bytes(8, "little"), _SHIFT_BYTES + -(-self.entries // 8))
         bits = np.unpackbits(np.frombuffer(raw, np.uint8, offset=_SHIFT_BYTES), bitorder="little")[: self.entries]
-        signs = np.where(bits, -1.0, 1.0)
+        signs = 1.0 - 2.0 * bits.astype(np.float64)
         return int.from_bytes(raw[:_SHIFT_BYTES], "little") % self.entries, signs
 
     @cached_property
@@ -122,7 +122,7 @@ def _direction(values: Floats, parameters: int) -> Direction:
     peak = float(np.abs(values).max())
     if peak == 0.0:
         return Direction(values, 1.0, 1.0, parameters)
-    return Direction(values, peak, math.sqrt(math.fsum((values / peak) ** 2)), parameters)
+    return Direction(values, peak, math.sqrt(math.fsum(((values / peak) ** 2).tolist())), parameters)
 
 
 def _blocks(vector: Vector, width: int, name: str) -> Iterator[tuple[Floats, int]]:

@@ -1,6 +1,7 @@
 """The delay function on chain rules as `martfl.settlement.sampled.vdf` does, to the bit."""
 
 import dataclasses
+import shutil
 from pathlib import Path
 
 import gmpy2
@@ -11,23 +12,38 @@ from hypothesis import strategies as st
 from martfl.chain import contracts
 from martfl.chain.compile import compiled
 from martfl.chain.embedded import EmbeddedChain, local_account
-from martfl.chain.trading import put
 from martfl.settlement.sampled import vdf
 from martfl.settlement.sampled.vdf import MAX_NONCE, N, VdfProof
 
 SEED, STEPS = bytes(range(32)), 300
 
 
+SOURCE = Path(contracts.__path__[0]) / "vdf.vy"
+ALONE = """# pragma version 0.4.3
+# pragma evm-version prague
+import vdf
+
+@external
+@view
+def holds(seed: bytes32, steps: uint256, y: uint256[8], pi: uint256[8], counter: uint256) -> bool:
+    return vdf.holds(seed, steps, y, pi, counter)
+"""
+
+
 @pytest.fixture(scope="module")
-def holds():
-    """The contract's ruling."""
-    chain = EmbeddedChain()
-    address = put(chain, "proofs", (), account=local_account(0)).contract
-    functions = chain.web3.eth.contract(address=address, abi=list(compiled("proofs").abi)).functions
+def holds(tmp_path_factory):
+    """The ruling of `vdf.vy`, in a contract of its own."""
+    folder, chain = tmp_path_factory.mktemp("vdf"), EmbeddedChain()
+    shutil.copy(SOURCE, folder)
+    (folder / "alone.vy").write_text(ALONE)
+    code = compiled("alone", sources=folder)
+    factory = chain.web3.eth.contract(abi=list(code.abi), bytecode=code.bytecode)
+    address = chain.send(factory.constructor(), account=local_account(0)).contract
+    functions = chain.web3.eth.contract(address=address, abi=list(code.abi)).functions
 
     def ruling(seed: bytes, proof: VdfProof, *, squarings: int) -> bool:
         wide = [[(value >> 256 * (7 - i)) % 2**256 for i in range(8)] for value in (proof.y, proof.pi)]
-        return functions.delay_holds(seed, squarings, *wide, proof.nonce).call()
+        return functions.holds(seed, squarings, *wide, proof.nonce).call()
 
     yield ruling
     chain.close()
@@ -93,6 +109,6 @@ def test_values_out_of_range_are_refused(holds, honest, kind):
 
 
 def test_no_call_limits_the_gas_of_a_precompile():
-    source = (Path(contracts.__path__[0]) / "vdf.vy").read_text()
+    source = SOURCE.read_text()
     assert "raw_call" in source
     assert "gas=" not in source

@@ -194,7 +194,7 @@ class RogueEpoch:
         act = Acting(world.trading, world.buyer, world.clock(), self.number)
         market = wire.Market(world.chain.chain_id, world.trading.address)
         size = world.settler.parameters
-        now = world.chain.now
+        now = world.chain.next_second
         self.asking = Asking(world.link(), market, world.buyer, self.journal, self.number, size, 60.0, now)
         self.steps = Epoch(world.terms, act, self.asking, world.settler, self.journal, lambda *_: None)
         self.act = act
@@ -209,9 +209,9 @@ class RogueEpoch:
     def shop(self) -> Purchases:
         """What the sellers offer."""
         offers = self.steps.offers(set())
-        reward = self.world.trading.read_epoch(self.number).reward
-        times, margin = self.world.trading.deadlines(self.number), self.world.terms.deadlines.margin
-        return Purchases(self.act, self.asking, self.world.settler, self.journal, offers, reward, times, margin)
+        reward, margin = self.world.trading.read_epoch(self.number).reward, self.world.terms.deadlines.margin
+        parts = (self.act, self.asking, self.world.settler, self.journal, offers, reward)
+        return Purchases(*parts, self.steps.times, margin)
 
 
 @contextmanager

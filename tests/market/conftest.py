@@ -19,7 +19,7 @@ from whole import Market, Setting
 from martfl.market import terms_rules
 
 PLAIN = {"scoring": {"scheme": "plain", "sketch": 0}}  # scores without noise, so that two runs give the same weights
-SAMPLED = {"scheme": "sampled", "samples": 4, "providers": 3, "vdf_steps": 200, "update_limit": 8.0, "setup": "alone"}
+SAMPLED = {"scheme": "sampled", "samples": 4, "providers": 3, "vdf_steps": 300, "update_limit": 8.0, "setup": "alone"}
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def build(tmp_path):
 
 @pytest.fixture
 def short_delay(monkeypatch):
-    """Sampled markets for tests: a delay function of 200 squarings, which the rules of real terms forbid.
+    """Sampled markets for tests: a delay function of 300 squarings, which the rules of real terms forbid.
 
     With the least that they allow, 2^24, an epoch would take half a minute; what is tried here does not depend on it.
     """

@@ -36,6 +36,8 @@ class Setting:
     clock: object = None
     link: object = None  # a kind of LocalLink
     deaf: bool = False  # who is killed while it answers has lost the request
+    name: str = "deploy"  # of the contract, where a chain has several
+    meters: Path | None = None  # where sellers count their answers, if not in the market's folder
     watched: bool = True  # providers look after their epochs while the acquirer waits
     seconds: float = 600.0
 
@@ -56,7 +58,7 @@ class Market:
         self.buyer, *self.sellers = self.chain.accounts[: setting.providers + 1]
         self.names = [account.address for account in self.sellers]
         parts = {"terms": self.terms, "settler": self.settler, "initial": first}
-        self.trading = deploy_market(self.chain, **parts, account=self.buyer, key="deploy")
+        self.trading = deploy_market(self.chain, **parts, account=self.buyer, key=setting.name)
         self.place = wire.Market(self.chain.chain_id, self.trading.address)
         self.open_files = {}
         self.providers = [self._provider(i) for i in range(setting.providers)]
@@ -92,7 +94,8 @@ class Market:
         rows, (x, y) = self.setting.rows, small_digits()
         data = (x[i * rows : (i + 1) * rows], y[i * rows : (i + 1) * rows])
         task, journal = FusedTask(f"provider{i}", self.fuse), self._journal(f"provider{i}")
-        meter = self._opened(f"meter{i}", lambda: FusedMeter(self.folder / f"provider{i}.meter", self.fuse))
+        place = (self.setting.meters or self.folder) / f"provider{i}.meter"
+        meter = self._opened(f"meter{i}", lambda: FusedMeter(place, self.fuse))
         options = {"name": f"p{i}", "ask": self.setting.asks.get(i)}
         if i in self.setting.conducts:
             options["conduct"] = self.setting.conducts[i]

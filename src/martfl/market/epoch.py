@@ -47,7 +47,6 @@ from martfl.settlement.weights import integer_weights
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 Tell = Callable[[int, str, str], None]  # epoch, step, what happened
-PROOF = ("draw_samples", "submit_randomness", "commit_inputs", "verify_aggregation")  # what `prove` sends, in order
 
 
 @dataclass
@@ -212,7 +211,7 @@ class Epoch:
 
         def send() -> Proved:
             done = self.settler.prove(self.act, base, file, shares)
-            return Proved(sent=tuple(sent(one, name) for one, name in zip(done, PROOF, strict=False)))
+            return Proved(sent=tuple(sent(one, name) for name, one in done.items()))
 
         self.journal.once(self.number, Proved, send)
 

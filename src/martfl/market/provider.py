@@ -178,6 +178,8 @@ class Provider:
 
     def judge(self, request: ms.Published) -> ms.Verdict:
         """Check the published file against the chain, and remember a false one."""
+        if not self.trading.events(self.trading.published, epoch=request.epoch):
+            raise MarketError(f"epoch {request.epoch} has published no model")
         try:
             self._check_model(request.body, request.epoch)
         except MarketError as error:

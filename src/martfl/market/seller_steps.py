@@ -23,7 +23,7 @@ class BaselineSeen(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class KeyGiven(Step):
-    """The key went to the acquirer."""
+    """The key is out: it went to the acquirer, or on its way into the chain."""
 
     step = "key"
     price: int

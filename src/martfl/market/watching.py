@@ -108,11 +108,12 @@ class Watching:
         """
         last, chain = self.trading.deadlines(epoch).keys, self.trading.chain
         late = chain.next_second() - (last - self.terms.deadlines.margin)
-        if late < 0 or chain.now() >= last or not self._is_key_due(epoch):
+        if late < 0 or chain.now() >= last or not (price := self._price_due(epoch)):
             return
         if late > self.terms.deadlines.margin // GRACE and self.journal.recall(epoch, KeyGiven) is None:
             self.journal.remark(epoch, self.account.address, "late", f"{late} s into the margin: our key stays here")
             return
+        self.journal.once(epoch, KeyGiven, lambda: KeyGiven(price=price))  # whatever comes of it, others have seen it
         try:
             done = self.trading.reveal(
                 epoch,
@@ -125,12 +126,11 @@ class Watching:
         except RevertedError as error:  # accepted in the same moment
             log.info("epoch %d: our key was not revealed: %s", epoch, error)
 
-    def _is_key_due(self, epoch: int) -> bool:
-        """Whether something is paid for our key, the purchase counts, and nobody has said that it came."""
-        here = self.trading.read_provider(epoch, self.account.address)
-        if here.state is not State.BOUGHT or here.price == 0:
-            return False
-        return self.trading.read_provider(epoch, self.account.address, deep=True).state.bought
+    def _price_due(self, epoch: int) -> int:
+        """What our key earns on chain: 0 where the purchase does not count, or the buyer has said that it has it."""
+        if self.trading.read_provider(epoch, self.account.address).state is not State.BOUGHT:
+            return 0
+        return self.trading.read_provider(epoch, self.account.address, deep=True).price
 
     def _commit_in_time(self, epoch: int) -> None:
         """Send our own commitment when the margin begins and nobody has sent it."""
@@ -158,7 +158,12 @@ class Watching:
             return
         act = Acting(self.trading, self.account, NoClock(), epoch)
         own = (self.shelf.offer(epoch), self.shelf.integers(epoch), self.shelf.secret(epoch))
-        if self.settler.defend(act, *own):
+        try:
+            found = self.settler.defend(act, *own)
+        except RevertedError as error:  # somebody else refuted it in the same moment
+            log.info("epoch %d: the proof was not refuted by us: %s", epoch, error)
+            return
+        if found:
             acquirer = self.trading.terms().acquirer
             self.journal.remark(epoch, acquirer, "false inputs", "the proof is not about our update")
 
@@ -180,6 +185,8 @@ class Watching:
 
     def _is_final(self, epoch: int) -> bool:
         """Whether nothing can change any more, in a block that counts."""
+        if not 1 <= epoch <= self.trading.epoch_count():
+            raise MarketError(f"the chain knows no epoch {epoch}")
         state = self.trading.read_epoch(epoch)
         if not state.phase.final or counted_time(self.trading.chain) <= state.opened:
             return False

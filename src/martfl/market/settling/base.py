@@ -129,10 +129,10 @@ class Settler(Protocol):
     def publish(self, act: Acting, file: bytes, shares: Shares) -> Done:
         """Put the next model on chain, with who is in it."""
 
-    def prove(self, act: Acting, base: bytes, file: bytes, shares: Shares) -> list[Done]:
+    def prove(self, act: Acting, base: bytes, file: bytes, shares: Shares) -> dict[str, Done]:
         """Whatever the chain wants between publication and a model that stands; may wait for windows to close.
 
-        `base` is the old model's file, `file` the new one's.
+        `base` is the old model's file, `file` the new one's. What was sent, by the names of the functions.
         """
 
     # --- anybody ---

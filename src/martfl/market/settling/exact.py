@@ -112,9 +112,9 @@ class ExactSettler:
             key=act.key("publish"),
         )
 
-    def prove(self, act: Acting, base: bytes, file: bytes, shares: Shares) -> list[Done]:
+    def prove(self, act: Acting, base: bytes, file: bytes, shares: Shares) -> dict[str, Done]:
         """The chain has proved the sum already."""
-        return []
+        return {}
 
     # --- anybody --------------------------------------------------------------------------------------------------
 

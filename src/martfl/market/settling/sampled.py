@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from martfl.chain.events import InputsCommitted, RandomnessSubmitted, RootPublished, SamplesDrawn
+from martfl.chain.events import EpochProved, InputsCommitted, RandomnessSubmitted, RootPublished, SamplesDrawn
 from martfl.chain.sampled import SampledTrading
 from martfl.chain.state import NO_TOKEN, Offer, SampledStart, Sampling
 from martfl.chain.trading import Done, Trading
@@ -16,6 +16,7 @@ from martfl.errors import InputError
 from martfl.market.errors import MarketError, MessageError
 from martfl.market.settling.affine import AffineNumbers
 from martfl.market.settling.base import Acting, Delivery, SealedUpdate, Shares
+from martfl.market.settling.drawing import delay, draw, unless_said
 from martfl.market.terms import Terms
 from martfl.settlement.fixed_point import Integers
 from martfl.settlement.integer_file import IntegerVector, content_hash, from_bytes, to_bytes
@@ -26,7 +27,7 @@ from martfl.settlement.sampled.groth16 import specialise
 from martfl.settlement.sampled.keys import cached_keys, ceremony_keys, key_hash
 from martfl.settlement.sampled.merkle import Tree, TreeShape, build_tree
 from martfl.settlement.sampled.poseidon import constants_hash
-from martfl.settlement.sampled.vdf import VdfProof, evaluate
+from martfl.settlement.sampled.vdf import VdfProof
 
 EPSILON = 1e-3  # by which the ranges are widened, as the paper does
 
@@ -140,25 +141,18 @@ class SampledSettler:
             key=act.key("publish"),
         )
 
-    def prove(self, act: Acting, base: bytes, file: bytes, shares: Shares) -> list[Done]:
+    def prove(self, act: Acting, base: bytes, file: bytes, shares: Shares) -> dict[str, Done]:
         """Draw, delay function, openings, proof; then wait out the window in which providers may refute."""
         if not shares:
-            return []
+            return {}
         chain = _client(act.trading)
         if chain.sampling().verifying_key != key_hash(self.market_key):
             raise MarketError("the proving key at hand is not the one that the contract was deployed with")
-        done = [*self._randomise(chain, act), *self._prove(chain, act, base, file, shares)]
+        done = {**draw(chain, act, squarings=self.squarings), **self._prove(chain, act, base, file, shares)}
         act.clock.wait_until(chain.read_epoch(act.epoch).deadline + 1)
         return done
 
-    def _randomise(self, chain: SampledTrading, act: Acting) -> list[Done]:
-        act.clock.wait_for_block(chain.publication(act.epoch).number + 1)  # its hash draws
-        drawn = chain.draw_samples(act.epoch, account=act.account, key=act.key("draw"))
-        delay = evaluate(drawn.event(SamplesDrawn).seed, squarings=self.squarings)
-        key = act.key("randomness")
-        return [drawn, chain.submit_randomness(act.epoch, proof=delay, account=act.account, key=key)]
-
-    def _prove(self, chain: SampledTrading, act: Acting, base: bytes, file: bytes, shares: Shares) -> list[Done]:
+    def _prove(self, chain: SampledTrading, act: Acting, base: bytes, file: bytes, shares: Shares) -> dict[str, Done]:
         statement, witness = state_samples(
             self._aggregated(base, shares),
             shape=self.shape,
@@ -173,10 +167,13 @@ class SampledSettler:
         account, epoch = act.account, act.epoch
         opened = chain.commit_inputs(epoch, commitments=posted, **trees, account=account, key=act.key("inputs"))
         proof, key = prove_samples(self.proving_key, statement, witness), act.key("proof")
-        return [
-            opened,
-            chain.verify_aggregation(epoch, key_of_market=self.market_key, proof=proof, account=account, key=key),
-        ]
+        return {"commit_inputs": opened} | unless_said(
+            "verify_aggregation",
+            lambda: chain.events(EpochProved, epoch=epoch),
+            lambda: chain.verify_aggregation(
+                epoch, key_of_market=self.market_key, proof=proof, account=account, key=key
+            ),
+        )
 
     # --- anybody --------------------------------------------------------------------------------------------------
 
@@ -251,7 +248,7 @@ class SampledSettler:
         words = (submitted[0].output, submitted[0].proof)
         y, pi = (int.from_bytes(b"".join(w.to_bytes(32, "big") for w in ws)) for ws in words)
         (drawn,) = chain.proof_events(SamplesDrawn, epoch=epoch)
-        right = _delay(drawn.seed, self.squarings)
+        right = delay(drawn.seed, self.squarings)
         return None if right.y == y else VdfProof(y, pi, submitted[0].counter)
 
     def _tree(self, model: Integers) -> Tree:
@@ -266,12 +263,6 @@ class SampledSettler:
     def _vector(self, values: Integers, epoch: int) -> IntegerVector:
         scale, bits = float(self.quantisation.model.scale), self.shape.model_bits + 1
         return IntegerVector(kind="model", values=values, scale=scale, epoch=epoch, bits=bits)
-
-
-@lru_cache(maxsize=4)
-def _delay(seed: bytes, squarings: int) -> VdfProof:
-    """The delay function, which a watching provider needs again and again, and which takes its time."""
-    return evaluate(seed, squarings=squarings)
 
 
 def _client(trading: Trading) -> SampledTrading:

@@ -53,7 +53,7 @@ def model_tree(values) -> Tree:
 
 
 def garbled(body: bytes, shape: TreeShape, leaf: int = 0) -> bytes:
-    """One sealed word is another; its node in the salted tree stays. The last leaf is the blinding's, and has no word."""
+    """One sealed word is another, its node in the salted tree stays; or, in the last leaf, the hash of the blinding."""
     at = 64 * shape.leaves + 31 if leaf == shape.leaves else 32 * leaf + 31
     return body[:at] + bytes([body[at] ^ 0x55]) + body[at + 1 :]
 
@@ -132,6 +132,11 @@ class SampledMarket(Market):
         done = self.trading.draw_samples(self.epoch, **({"account": self.stranger} | changes))
         self.delay = delay_of(done.event(SamplesDrawn).seed)
         return done
+
+    def delay_at(self, epoch: int, trading) -> VdfProof:
+        """The delay function's output for an epoch whose samples are drawn."""
+        (drawn,) = trading.proof_events(SamplesDrawn, epoch=epoch)
+        return delay_of(drawn.seed)
 
     def randomise(self, **changes):
         values = {"proof": self.delay, "account": self.acquirer}

@@ -205,7 +205,7 @@ def test_a_deadline_is_over_when_its_end_is_deep_in_the_chain(node, monkeypatch)
 
 @pytest.mark.anvil
 def test_a_re_organisation_around_commitment_purchase_and_reveal(build, kit, node):
-    """The node forgets each of them once, as if other blocks had won; the parties bring them in again, under their keys."""
+    """The node forgets them, as if other blocks had won; the parties bring them in again, under their keys."""
     with connect(node) as chain:
         market = market_on(build, chain)
         hand = kit.Hand(market)

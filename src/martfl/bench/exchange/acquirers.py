@@ -213,7 +213,7 @@ def purchases_at_price_zero() -> Outcome:
         free = [dataclasses.replace(shop.offers[name], ask=0) for name in _names(world)]
         with suppress(RevertedError):
             world.trading.buy(epoch.number, offers=free, account=world.buyer)
-        shop._fetch_keys(_names(world))
+        shop.fetch_keys(_names(world))
         return of_acquirer(world)
 
 
@@ -229,7 +229,7 @@ def spend_more_than_the_reward() -> Outcome:
         with suppress(RevertedError):
             offers = [shop.offers[name] for name in _names(world)]
             world.trading.buy(epoch.number, offers=offers, account=world.buyer)
-        shop._fetch_keys(_names(world))
+        shop.fetch_keys(_names(world))
         return of_acquirer(world)
 
 
@@ -264,7 +264,7 @@ def veto_out_of_spite() -> Outcome:
 def penalty_dodged() -> Outcome:
     with open_world(others=1) as world:
         world.rogue(0, ask=0)
-        epoch, shop = _taken(world)
+        epoch, _ = _taken(world)
         epoch.act.clock.wait_until(world.trading.deadlines(epoch.number).publish)
         with suppress(RevertedError):
             _publish_nobody(epoch, world)

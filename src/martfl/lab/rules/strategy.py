@@ -15,6 +15,8 @@ from martfl.errors import InputError
 from martfl.lab.rules.base import Decision, Judge, RoundView, Rule
 from martfl.lab.rules.shared import cosines, mix, norms
 from martfl.selection import STRATEGIES, make_strategy
+from martfl.selection.explain import headline
+from martfl.selection.strategy import State
 
 BASELINE_DATA = ("root", "test")
 
@@ -22,9 +24,10 @@ BASELINE_DATA = ("root", "test")
 class LabBuyer:
     """A round as `martfl.selection.Buyer`: scores in the clear, and a record of what was scored and bought.
 
-    A broken update gets no score and is not delivered; an all-zero one is not delivered as a baseline, since it can
-    judge nobody.
+    Everybody asks for the same. A broken or an all-zero update gets no valid score and is not delivered.
     """
+
+    score_error = 0.0
 
     def __init__(self, view: RoundView, judge: Judge) -> None:
         self._view, self._judge = view, judge
@@ -38,6 +41,10 @@ class LabBuyer:
         return [str(i) for i in range(self.sound.size)]
 
     @property
+    def asks(self) -> np.ndarray:
+        return np.full(self.sound.size, 1.0 / self.sound.size)
+
+    @property
     def model(self) -> Tensor:
         return self._view.model
 
@@ -46,7 +53,7 @@ class LabBuyer:
         return self._view.own_update
 
     @property
-    def labels(self) -> np.ndarray:
+    def strata(self) -> np.ndarray:
         return np.asarray(self._judge.labels.cpu().numpy())
 
     def score(self, baseline: Tensor) -> np.ndarray:
@@ -60,9 +67,11 @@ class LabBuyer:
         self.bought.update(able)
         return {i: self._view.updates[i] for i in able}
 
-    @property
-    def classes(self) -> int:
-        return self._judge.num_classes
+    def goodness(self, models: Sequence[Tensor]) -> np.ndarray:
+        """[k, r] log likelihood of every row's true class."""
+        chances = torch.log_softmax(self._judge.logits(torch.stack(list(models))).double(), dim=-1)
+        truth = self._judge.labels.expand(len(models), -1)[..., None]
+        return np.asarray(chances.gather(-1, truth)[..., 0].cpu().numpy())
 
     def logits(self, models: Sequence[Tensor]) -> np.ndarray:
         """[k, r, classes] on the judge's rows."""
@@ -78,29 +87,26 @@ def judge_of(view: RoundView, baseline_data: str) -> Judge:
     return view.test_judge
 
 
-def start(name: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
+def start(name: str, options: Mapping[str, Any]) -> State:
     """The strategy's first state."""
     return make_strategy(name, **options).start()
 
 
 def step(
-    state: Mapping[str, Any], view: RoundView, *, name: str, options: Mapping[str, Any], baseline_data: str
-) -> tuple[Mapping[str, Any], Decision]:
-    """One epoch: decide, take delivery of what was bought, aggregate, learn."""
+    state: State, view: RoundView, *, name: str, options: Mapping[str, Any], baseline_data: str
+) -> tuple[State, Decision]:
+    """One epoch: trade, aggregate."""
     strategy, buyer = make_strategy(name, **options), LabBuyer(view, judge_of(view, baseline_data))
-    state, chosen = strategy.decide(state, buyer, view.rng)
-    bought = np.isin(np.arange(buyer.sound.size), [*chosen.bought, *buyer.bought]) & buyer.sound
-    delivered = {int(i): view.updates[int(i)] for i in np.flatnonzero(bought)}
-    weights = np.where(bought, chosen.weights, 0.0)
+    state, chosen = strategy.trade(state, buyer, view.rng)
     decision = Decision(
-        mix(view.updates, weights),
-        weights,
-        bought,
+        mix(view.updates, chosen.weights),
+        chosen.weights,
+        np.isin(np.arange(buyer.sound.size), list(buyer.bought)),
         baseline=buyer.baselines[0] if buyer.baselines else None,
         baselines=len(buyer.baselines),
-        note=f"{chosen.distribution.value}; baseline {chosen.baseline}" if bought.any() else "nobody was bought",
+        note=headline(chosen),
     )
-    return strategy.learn(state, chosen, buyer, delivered), decision
+    return state, decision
 
 
 def strategy_rule(name: str, paper: str) -> Callable[..., Rule]:
@@ -109,6 +115,7 @@ def strategy_rule(name: str, paper: str) -> Callable[..., Rule]:
     def make(*, baseline_data: str = "root", **options: Any) -> Rule:
         if baseline_data not in BASELINE_DATA:
             raise InputError(f"unknown baseline_data {baseline_data!r}: choose one of {', '.join(BASELINE_DATA)}")
+        options = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
         make_strategy(name, **options)  # refuse bad parameters now, not in the first round
         bound = partial(step, name=name, options=options, baseline_data=baseline_data)
         return Rule(name, paper, server_driven=True, init=partial(start, name, options), step=bound)

@@ -1,14 +1,14 @@
 """One epoch of `evidence`: score, buy, judge what was delivered, weigh it, remember."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from martfl.selection.charges import Charge, Findings, Known, find_charges
+from martfl.selection.charges import Charge, Known, find_charges
 from martfl.selection.e_values import posterior
 from martfl.selection.gains import Gains, is_even, measure
 from martfl.selection.kmeans import Floats
@@ -17,12 +17,13 @@ from martfl.selection.reasons import Code, Reason, because
 from martfl.selection.result import Selection
 from martfl.selection.shopping import choose, is_out
 from martfl.selection.strategy import Buyer, Vector
-from martfl.selection.vectors import cosine, norm, sketches
+from martfl.selection.vectors import cosine, norm, sketches, ties
 
 if TYPE_CHECKING:
     from martfl.selection.evidence import Evidence
 
 SAME = 0.999  # cosine from which two updates are one; no two that were trained apart come near it
+LASTING = 10.0  # no charge is kept stronger, so that who has changed comes back after a few looks
 PASSES = 4  # who is found out must not be in the aggregate at which everybody is judged
 
 
@@ -47,6 +48,7 @@ class Basket:
     units: tuple[Vector, ...]  # [k] of length 1
     lengths: Floats  # [k]
     sketches: Floats  # [k, d] of the units
+    ties: Floats  # [k] what each has in common with another, against random signs
     copies: NDArray[np.bool_]  # [k] whether an earlier one is the same
 
 
@@ -101,7 +103,10 @@ def unpack_basket(delivered: Mapping[int, Vector], *, seed: int, size: int) -> B
     small = sketches(units, seed=seed, size=size)
     near = np.tril(small @ small.T > SAME, k=-1) if places else np.zeros((0, 0), dtype=bool)
     copies = np.asarray(near.any(axis=1), dtype=bool)
-    return Basket(places, units, np.array([lengths[i] for i in places]), small, copies)
+    apart = ties([unit for unit, copy in zip(units, copies, strict=True) if not copy])
+    common = np.zeros(len(places))
+    common[~copies] = apart
+    return Basket(places, units, np.array([lengths[i] for i in places]), small, common, copies)
 
 
 def judge(rule: "Evidence", memory: Memory, buyer: Buyer, basket: Basket, scores: Scores) -> Verdict:
@@ -114,7 +119,7 @@ def judge(rule: "Evidence", memory: Memory, buyer: Buyer, basket: Basket, scores
         bound = float(np.median(basket.lengths[keep]))
         gains = _gains(rule, buyer, basket, keep, bound)
         records = _records(rule, memory, buyer, basket, gains, drift, bound, scores)
-        verdict = _verdict(rule, buyer, records, gains, drift, scores, bound)
+        verdict = _verdict(rule, memory, buyer, names, records, gains, drift, scores, bound)
         found = np.array([verdict.records[name].evidence < rule.limit for name in names]) & ~basket.copies
         if (found == keep).all():
             break
@@ -156,6 +161,7 @@ def _records(
             code=Code.COPY if basket.copies[j] else Code.KEPT,
             length=math.log(basket.lengths[j] / bound),
             own=cosine(basket.units[j], buyer.own_update),
+            tie=math.log(max(basket.ties[j], 1e-3)),
             rows=gains.rows[j],
             direction=basket.sketches[j] - drift,
         )
@@ -181,30 +187,34 @@ def _drift(memory: Memory, buyer: Buyer, basket: Basket) -> Floats:
 
 def _verdict(
     rule: "Evidence",
+    memory: Memory,
     buyer: Buyer,
+    delivered: Collection[str],
     records: dict[str, Record],
     gains: Gains,
     drift: Floats,
     scores: Scores,
     bound: float,
 ) -> Verdict:
-    """The charges against all on record that can be compared; copies are charged with nothing else."""
+    """The charges against who delivered, beside all on record; copies are charged with nothing else."""
     rows = gains.rows.shape[1]
     names = [name for name, record in records.items() if record.code is not Code.COPY and record.rows.size == rows]
     if not names:
         return Verdict(records, {}, {}, bound)
     known = _known(rule, buyer, {name: records[name] for name in names}, gains, drift, scores)
     findings = find_charges(rule, known)
-    charges = dict(zip(names, findings.charges, strict=True))
-    judged = {
-        name: replace(records[name], evidence=charge.evidence, code=charge.code if charge.evidence > 0 else Code.KEPT)
-        for name, charge in charges.items()
-    }
-    return Verdict({**records, **judged}, charges, dict(zip(names, _plain(findings), strict=True)), bound)
+    charges = {name: charge for name, charge in zip(names, findings.charges, strict=True) if name in delivered}
+    judged = {name: charged(rule, memory.records.get(name), records[name], charges[name]) for name in charges}
+    deviations = dict(zip(names, findings.deviations.tolist(), strict=True))
+    return Verdict({**records, **judged}, charges, deviations, bound)
 
 
-def _plain(findings: Findings) -> list[float]:
-    return [float(value) for value in findings.deviations]
+def charged(rule: "Evidence", old: Record | None, new: Record, charge: Charge) -> Record:
+    """The record with its evidence: the mean over deliveries, since one epoch's finding is much like the next one's."""
+    evidence = min(max(charge.evidence, -LASTING), LASTING)
+    if old is not None and old.code is not Code.COPY:
+        evidence = rule.memory * old.evidence + (1 - rule.memory) * evidence
+    return replace(new, evidence=evidence, code=charge.code if evidence > 0 else Code.KEPT)
 
 
 def _known(
@@ -223,6 +233,7 @@ def _known(
         own=np.array([record.own if fresh[name] else np.nan for name, record in records.items()]),
         own_error=buyer.score_error,
         directions=_same_size(listed, drift.size) + drift,
+        ties=np.array([record.tie for record in listed]),
     )
 
 
@@ -285,9 +296,9 @@ def explain_all(
 
 
 def _judged(rule: "Evidence", verdict: Verdict, name: str, weight: float) -> Reason:
-    charge = verdict.charges[name]
-    if charge.evidence >= rule.limit:
-        return because(charge.code, evidence=charge.evidence, **charge.numbers)
+    charge, evidence = verdict.charges[name], verdict.records[name].evidence
+    if evidence >= rule.limit:
+        return because(charge.code, **{**charge.numbers, "evidence": evidence})
     if not weight:
         return because(Code.NO_GAIN, deviation=verdict.deviations[name])
-    return because(Code.KEPT, evidence=charge.evidence)
+    return because(Code.KEPT, evidence=evidence)

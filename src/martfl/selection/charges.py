@@ -1,9 +1,10 @@
-"""What speaks against a provider: its own harm, or the kind that it belongs to.
+"""What speaks against a provider: what it does by itself, or the kind that it belongs to.
 
 Every finding is evidence in one currency (`e_values`), under a noise model whose numbers were measured on stored
-updates. A kind is charged with five: its updates help less (harm), the buyer's own update is of the other kind (own),
-its updates are longer (length), it is the smaller part (majority), and honest providers seldom come in crisp kinds
-(rarity). Both sides of a cut are charged alike, and at most one of them can be bad.
+updates. By itself a provider is charged with doing harm, and with having nothing in common with anybody, as random
+signs have. A kind is charged with five findings: its updates help less (harm), the buyer's own update is of the other
+kind (own), its updates are longer (length), it is the smaller part (majority), and honest providers seldom come in
+crisp kinds (rarity). Both sides of a cut are charged alike, and at most one of them can be bad.
 """
 
 import math
@@ -23,7 +24,8 @@ from martfl.selection.reasons import Code
 if TYPE_CHECKING:
     from martfl.selection.evidence import Evidence
 
-QUARTILE = 0.75  # a kind is long where its mean length lies above that of the longer ones of the others
+SIGNS = math.log(4.0)  # random signs have no more in common with the closest of a few dozen others, in deviations
+QUARTILE = 0.75  # of a kind's members that are long, and of the others that are not
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Known:
     own: Floats  # [k] cosine with the buyer's own update; NaN where it is not known now
     own_error: float  # of a cosine that was scored under encryption
     directions: Floats  # [k, d]
+    ties: Floats  # [k] log of what each has in common with another, against random signs
 
 
 @dataclass(frozen=True)
@@ -79,18 +82,25 @@ def find_charges(rule: "Evidence", known: Known) -> Findings:
     noise = np.sqrt(error**2 + unseen(known, mean) ** 2)
     deviations = mean / noise
     crowd = find_crowd(deviations)
-    charges = [Charge(0.0)] * len(mean)
-    if rule.uses("harm"):
-        harm = log_e((deviations - crowd.middle) / crowd.spread)
-        charges = [
-            Charge(float(e), Code.HARM, {"deviation": float((z - crowd.middle) / crowd.spread)})
-            for e, z in zip(harm, deviations, strict=True)
-        ]
+    charges = charge_each(rule, known, (deviations - crowd.middle) / crowd.spread)
     for members, evidence, parts in charge_kinds(rule, known, crowd) if rule.uses("kinds") else ():
         numbers = {"members": len(members), **vars(parts)}
         for i in members:
             charges[i] = max(charges[i], Charge(evidence, Code.KIND, numbers), key=lambda charge: charge.evidence)
     return Findings(tuple(charges), deviations, crowd)
+
+
+def charge_each(rule: "Evidence", known: Known, shortfalls: Floats) -> list[Charge]:
+    """What each is charged with by itself; both findings count, and the stronger one names the charge."""
+    harm = log_e(shortfalls) if rule.uses("harm") else np.zeros(len(shortfalls))
+    apart = (known.ties - np.median(known.ties)) / rule.tie_spread
+    alone = np.where(known.ties < SIGNS, log_e(apart), 0.0) if rule.uses("alone") else np.zeros(len(shortfalls))
+    return [
+        Charge(float(h + a), Code.HARM, {"deviation": float(z)})
+        if a <= max(h, 0.0)
+        else Charge(float(h + a), Code.ALONE, {"tie": float(np.exp(tie))})
+        for h, a, z, tie in zip(harm, alone, shortfalls, known.ties, strict=True)
+    ]
 
 
 def unseen(known: Known, mean: Floats) -> float:
@@ -175,9 +185,10 @@ def _own(rule: "Evidence", known: Known, side: Mask) -> float:
 
 
 def _length(rule: "Evidence", known: Known, side: Mask) -> float:
-    """How much longer the side's updates are than the longer ones of the others; many members make it no surer."""
-    longer = float(known.lengths[side].mean() - np.quantile(known.lengths[~side], QUARTILE))
-    return float(log_e(-longer / rule.length_spread))
+    """How much longer three quarters of the side are than three quarters of the others; many make it no surer."""
+    shorter, longer = 1.0 - QUARTILE, QUARTILE
+    gap = float(np.quantile(known.lengths[side], shorter) - np.quantile(known.lengths[~side], longer))
+    return float(log_e(-gap / rule.length_spread))
 
 
 def _signal(gram: Floats, members: Mask) -> float:
@@ -190,5 +201,5 @@ def _signal(gram: Floats, members: Mask) -> float:
 def _part(known: Known, left: np.ndarray) -> Known:
     return Known(
         known.rows[left], known.weights, known.cover, known.even, known.lengths[left], known.own[left],
-        known.own_error, known.directions[left],
+        known.own_error, known.directions[left], known.ties[left],
     )  # fmt: skip

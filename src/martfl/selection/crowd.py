@@ -16,6 +16,7 @@ from martfl.selection.kmeans import Floats
 SLOPE, SHIFT = 0.77, 1.6
 CERTAIN = math.log(100.0)  # one crowd in a hundred is taken for two
 FEWEST = 5  # scores for which a cut can mean anything
+ABOVE = 3  # of them that the upper group must have: one that does better than all others makes nobody bad
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ def find_crowd(scores: Floats) -> Crowd:
     if scores.size < FEWEST:
         return single
     ordered = np.sort(scores)
-    place, within = best_cut(ordered, least=1)
+    place, within = best_cut(ordered, least=1, above=ABOVE)
     inside = max(within, float(scores.size - 2))  # row noise alone would leave this much
     gain = scores.size / 2 * math.log(max(float(((ordered - ordered.mean()) ** 2).sum()) / inside, 1.0))
     if SLOPE * (gain - scores.size / 2 - SHIFT) <= CERTAIN:
@@ -42,10 +43,10 @@ def find_crowd(scores: Floats) -> Crowd:
     return Crowd(float(ordered[place:].mean()), max(1.0, math.sqrt(inside / (scores.size - 2))), cut=True)
 
 
-def best_cut(ordered: Floats, *, least: int) -> tuple[int, float]:
-    """(place, squared deviations left) of the best cut of sorted values into two groups of `least` or more."""
+def best_cut(ordered: Floats, *, least: int, above: int = 0) -> tuple[int, float]:
+    """(place, squared deviations left) of the best cut into two groups of `least` or more, the upper of `above`."""
     best, place = math.inf, 0
-    for at in range(max(least, 1), ordered.size - max(least, 1) + 1):
+    for at in range(max(least, 1), ordered.size - max(least, above, 1) + 1):
         low, high = ordered[:at], ordered[at:]
         left = float(((low - low.mean()) ** 2).sum() + ((high - high.mean()) ** 2).sum())
         if left < best:

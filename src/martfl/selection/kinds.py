@@ -21,8 +21,9 @@ COMPONENTS = 3
 APART = 3.0  # deviations between the sides of a cut for it to be looked at
 # The best cut of honest providers lies up to 5 or 6 deviations apart, seldom 8; that of attackers mostly above 10.
 COMMON, CRISP = 6.0, 10.0
-ALIKE, ALL_ALIKE = 2.0, 6.0  # the same in standard errors, for sides that were chosen by length and not by direction
+ALIKE, ALL_ALIKE = 1.0, 6.0  # the same in standard errors, for sides that were chosen by length and not by direction
 MOVES = 8
+TINY = 1e-12
 
 
 @dataclass(frozen=True)
@@ -38,25 +39,35 @@ def find_cuts(gram: Floats, lengths: Floats) -> list[Cut]:
     k = len(gram)
     if k < 2 * LEAST:
         return []
-    cosines = centred_cosines(gram)
-    long = _upper(lengths)
+    rest = without_common(gram)
+    cosines = to_cosines(rest)
+    by_length = [_upper(lengths)] if np.ptp(lengths) > TINY else []
     found: dict[bytes, Cut] = {}
-    for start in [*_along_components(gram), long]:
-        side = settle(cosines, start)
-        side = side if side[0] else ~side  # one name for both sides
+    for start in [*_along_components(rest), *by_length]:
+        side = _named(settle(cosines, start))
         if _large(side) and (apart := separation(cosines, side)) >= APART:
             found[side.tobytes()] = Cut(side, _ramp(apart, COMMON, CRISP))
-    errors = separation(cosines, long) / math.sqrt(1 / long.sum() + 1 / (~long).sum()) if _large(long) else 0.0
-    if errors >= ALIKE:
-        found.setdefault((long if long[0] else ~long).tobytes(), Cut(long, _ramp(errors, ALIKE, ALL_ALIKE)))
+    for side in map(_named, by_length):
+        errors = separation(cosines, side) / math.sqrt(1 / side.sum() + 1 / (~side).sum())
+        if errors >= ALIKE:
+            found.setdefault(side.tobytes(), Cut(side, _ramp(errors, ALIKE, ALL_ALIKE)))
     return list(found.values())
 
 
-def centred_cosines(gram: Floats) -> Floats:
-    """Cosines of the directions less their mean [k, k]."""
-    centred = gram - gram.mean(axis=0) - gram.mean(axis=1)[:, None] + gram.mean()
-    lengths = np.sqrt(np.maximum(np.diag(centred), 1e-24))
-    return np.asarray(centred / np.outer(lengths, lengths))
+def without_common(gram: Floats) -> Floats:
+    """Inner products of what is left of the directions beside their common one, the mean [k, k].
+
+    The mean's part is taken out of each, not the mean itself: who has more noise has less of the mean's direction, and
+    must not look different for that.
+    """
+    along = gram.mean(axis=1)
+    return np.asarray(gram - np.outer(along, along) / max(float(gram.mean()), TINY))
+
+
+def to_cosines(gram: Floats) -> Floats:
+    """Inner products divided by the lengths."""
+    lengths = np.sqrt(np.maximum(np.diag(gram), TINY))
+    return np.asarray(gram / np.outer(lengths, lengths))
 
 
 def margins(cosines: Floats, side: Mask) -> Floats:
@@ -89,8 +100,7 @@ def settle(cosines: Floats, side: Mask) -> Mask:
 
 
 def _along_components(gram: Floats) -> list[Mask]:
-    centred = gram - gram.mean(axis=0) - gram.mean(axis=1)[:, None] + gram.mean()
-    vectors = np.linalg.eigh(centred)[1]
+    vectors = np.linalg.eigh(gram)[1]
     return [_upper(vectors[:, -place]) for place in range(1, min(COMPONENTS, len(gram) - 1) + 1)]
 
 
@@ -101,6 +111,11 @@ def _upper(values: Floats) -> Mask:
     side = np.zeros(values.size, dtype=bool)
     side[order[place:]] = True
     return side
+
+
+def _named(side: Mask) -> Mask:
+    """One of the two sides of a cut, always the same."""
+    return side if side[0] else ~side
 
 
 def _large(side: Mask) -> bool:

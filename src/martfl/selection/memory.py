@@ -25,6 +25,7 @@ class Record:
     code: Code  # what it is charged with
     length: float  # log of its length against the kept ones'
     own: float  # cosine with the buyer's own update
+    tie: float  # log of what it has in common with another, against random signs
     rows: Floats  # [r] gains
     direction: Floats  # [d] sketch, against the others' common drift
 
@@ -49,6 +50,7 @@ def blend(old: Record, new: Record, memory: float) -> Record:
         new,
         length=kept * old.length + (1 - kept) * new.length,
         own=kept * old.own + (1 - kept) * new.own,
+        tie=kept * old.tie + (1 - kept) * new.tie,
         rows=kept * old.rows + (1 - kept) * new.rows,
         direction=kept * old.direction + (1 - kept) * new.direction,
     )
@@ -86,12 +88,12 @@ def unpack_memory(data: bytes) -> Memory:
 def _facts(record: Record) -> dict[str, Any]:
     return {
         "bought": record.bought, "evidence": record.evidence, "code": record.code.value,
-        "length": record.length, "own": record.own,
+        "length": record.length, "own": record.own, "tie": record.tie,
     }  # fmt: skip
 
 
 def _record(facts: Mapping[str, Any], rows: np.ndarray, direction: np.ndarray) -> Record:
-    numbers = {key: float(facts[key]) for key in ("evidence", "length", "own")}
+    numbers = {key: float(facts[key]) for key in ("evidence", "length", "own", "tie")}
     return Record(
         bought=int(facts["bought"]),
         code=Code(facts["code"]),

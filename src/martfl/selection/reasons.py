@@ -41,6 +41,7 @@ class Code(StrEnum):
     FOLLOWS = "follows"
     COPY = "copy"
     HARM = "harm"
+    ALONE = "alone"
     KIND = "kind"
     ON_RECORD = "on record"
 
@@ -70,6 +71,7 @@ MEANINGS: Mapping[Code, Meaning] = {
     Code.FOLLOWS: Meaning(Role.DROPPED, ("cosine",)),
     Code.COPY: Meaning(Role.CANDIDATE),
     Code.HARM: Meaning(Role.CANDIDATE, ("evidence", "deviation")),
+    Code.ALONE: Meaning(Role.CANDIDATE, ("evidence", "tie")),
     Code.KIND: Meaning(Role.CANDIDATE, _KIND),
     Code.ON_RECORD: Meaning(Role.DROPPED, ("epoch", "evidence")),
 }

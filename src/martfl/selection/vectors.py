@@ -20,9 +20,23 @@ def cosine(a: Any, b: Any) -> float:
     return float(a @ b) / lengths if lengths > 0 else 0.0
 
 
+def ties(units: Sequence[Any]) -> Floats:
+    """[k] how much each has in common with the one that it is closest to, or most opposed to, in deviations.
+
+    Under random signs  a·b = Σ ±|a_i b_i|  deviates by  √(Σ a_i² b_i²), whatever the lengths of the coordinates are.
+    """
+    squares = [unit * unit for unit in units]
+    found = np.zeros((len(units), len(units)))
+    for i in range(len(units)):
+        for j in range(i):
+            spread = math.sqrt(max(float(squares[i] @ squares[j]), 1e-300))
+            found[i, j] = found[j, i] = abs(float(units[i] @ units[j])) / spread
+    return np.asarray(found.max(axis=1)) if len(units) > 1 else np.zeros(len(units))
+
+
 def to_floats(vector: Any) -> Floats:
     """A float64 copy in numpy, wherever the vector lies."""
-    return np.array(vector.cpu() if hasattr(vector, "cpu") else vector, dtype=np.float64)
+    return np.array(vector.cpu().numpy() if hasattr(vector, "cpu") else vector, dtype=np.float64)
 
 
 def sketches(vectors: Sequence[Any], *, seed: int, size: int) -> Floats:

@@ -60,6 +60,10 @@ SENTENCES: Mapping[Code, Callable[[Numbers], str]] = {
         f"its updates make the model worse on the root data, {-n['deviation']:.1f} deviations below the others; "
         f"the evidence against it is {odds(n['evidence'])}"
     ),
+    Code.ALONE: lambda n: (
+        f"its updates have no more in common with anybody's than random signs would ({n['tie']:.1f} deviations); "
+        f"the evidence against it is {odds(n['evidence'])}"
+    ),
     Code.KIND: _kind,
     Code.ON_RECORD: lambda n: f"dropped on what it delivered in epoch {n['epoch']:.0f}; it is looked at again in turn",
 }

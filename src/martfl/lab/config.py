@@ -56,6 +56,11 @@ class RunConfig:
     def name(self) -> str:
         return self.label or self.rule
 
+    @property
+    def threat(self) -> str:
+        """The attack with its parameters, as tables name it."""
+        return " ".join([self.attack, *(f"{key} {value:g}" for key, value in sorted(self.attack_params.items()))])
+
     def filled(self) -> RunConfig:
         """The same with the preset's values in place of None."""
         preset = preset_of(self.dataset)

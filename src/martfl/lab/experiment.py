@@ -150,7 +150,7 @@ def _updates(setup: Setup, progress: Progress, index: int) -> tuple[Tensor, Tens
         updates[setup.trained] = providers
     if setup.attack.craft is not None and len(setup.attackers):
         generator = device_stream(setup.device, config.seed, "attack", index)
-        updates[setup.attackers] = setup.attack.craft(setup.craft_view(index, progress, updates, generator))
+        updates[setup.attackers] = setup.attack.craft(setup.craft_view(index, progress, updates, own, generator))
     return updates, own
 
 

@@ -103,7 +103,7 @@ def _records(
     kinds = {_kind(settings) for settings in plan}
     for other in (Store(out / name) for name in experiment.meta.get("also", ())):
         for record in other.records():
-            if _kind({**record["config"], "rule": record["name"]}) in kinds:
+            if _kind(_settings(record)) in kinds:
                 found.setdefault(record["id"], (record, other))
     return list(found.values())
 
@@ -111,6 +111,10 @@ def _records(
 def _kind(settings: Mapping[str, Any]) -> str:
     """What a run is about, whatever its seed and length."""
     return repr(sorted((key, value) for key, value in settings.items() if key not in LENGTH))
+
+
+def _settings(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {**record["config"], "rule": record["name"], "threat": RunConfig(**record["config"]).threat}
 
 
 def _part(experiment: Experiment, name: str) -> Mapping[str, Any]:
@@ -130,7 +134,7 @@ def _wanted(record: Mapping[str, Any], only: Sequence[str]) -> bool:
 
 
 def _outcome(record: Mapping[str, Any], store: Store) -> Outcome:
-    settings = {**record["config"], "rule": record["name"], "diverged": record["status"] == "diverged"}
+    settings = {**_settings(record), "diverged": record["status"] == "diverged"}
     rounds = [_percent(row) for row in store.read_rounds(record["id"])]
     fallen = fall([(int(row["round"] or 0), mta) for row in rounds if (mta := row.get("mta")) is not None])
     return Outcome(settings, _percent(record) | {"fall": fallen}, rounds)

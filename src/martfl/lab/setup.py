@@ -54,7 +54,9 @@ class Setup:
     validation: Rowset
     probe: Rowset | None
 
-    def craft_view(self, index: int, progress: Progress, updates: Tensor, generator: torch.Generator) -> CraftView:
+    def craft_view(
+        self, index: int, progress: Progress, updates: Tensor, own: Tensor, generator: torch.Generator
+    ) -> CraftView:
         """What the attackers see in a round."""
         return CraftView(
             index=index,
@@ -64,6 +66,8 @@ class Setup:
             providers=len(updates),
             generator=generator,
             seed=self.config.seed,
+            honest=updates[self.honest],
+            own=own if self.rule.server_driven else None,
         )
 
 

@@ -89,8 +89,8 @@ def _cell(axis: str, value: Any) -> dict[str, Any]:
 
 
 def settings_of(config: RunConfig) -> dict[str, Any]:
-    """A run's settings with the rule by its label, as tables and figures name it."""
-    return {**dataclasses.asdict(config.filled()), "rule": config.name}
+    """A run's settings with the rule by its label and the attack with its parameters, as tables name them."""
+    return {**dataclasses.asdict(config.filled()), "rule": config.name, "threat": config.threat}
 
 
 def select(runs: Iterable[RunConfig], only: Sequence[str]) -> tuple[RunConfig, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from martfl.errors import InputError
+from martfl.lab.attacks.adaptive import adaptive
 from martfl.lab.attacks.alie import alie
 from martfl.lab.attacks.backdoor import backdoor, quiet_backdoor
 from martfl.lab.attacks.bad_labels import bad_labels
@@ -40,6 +41,7 @@ ATTACKS: dict[str, Callable[..., Attack]] = {
     "quiet-backdoor": quiet_backdoor,
     "bad-labels": bad_labels,
     "framing": framing,
+    "adaptive": adaptive,
 }
 
 

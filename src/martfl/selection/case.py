@@ -1,7 +1,7 @@
 """One epoch of `evidence`: score, buy, judge what was delivered, weigh it, remember."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from martfl.selection.charges import Charge, Known, find_charges
 from martfl.selection.e_values import posterior
-from martfl.selection.gains import Gains, is_even, measure
+from martfl.selection.gains import Gains, gain_now, is_even, measure
 from martfl.selection.kmeans import Floats
 from martfl.selection.memory import Memory, Record, blend
 from martfl.selection.reasons import Code, Reason, because
@@ -58,7 +58,7 @@ class Verdict:
 
     records: Mapping[str, Record]  # of who is here, charges included
     charges: Mapping[str, Charge]
-    deviations: Mapping[str, float]  # gains in row errors
+    gains: Mapping[str, float]  # of who delivered: what the model gains from it now, in row errors
     bound: float  # the length that updates are cut back to
 
 
@@ -189,7 +189,7 @@ def _verdict(
     rule: "Evidence",
     memory: Memory,
     buyer: Buyer,
-    delivered: Collection[str],
+    delivered: Sequence[str],
     records: dict[str, Record],
     gains: Gains,
     drift: Floats,
@@ -205,8 +205,8 @@ def _verdict(
     findings = find_charges(rule, known)
     charges = {name: charge for name, charge in zip(names, findings.charges, strict=True) if name in delivered}
     judged = {name: charged(rule, memory.records.get(name), records[name], charges[name]) for name in charges}
-    deviations = dict(zip(names, findings.deviations.tolist(), strict=True))
-    return Verdict({**records, **judged}, charges, deviations, bound)
+    now = gain_now(gains, even=known.even).tolist()
+    return Verdict({**records, **judged}, charges, dict(zip(delivered, now, strict=True)), bound)
 
 
 def charged(rule: "Evidence", old: Record | None, new: Record, charge: Charge) -> Record:
@@ -252,9 +252,9 @@ def weigh(rule: "Evidence", buyer: Buyer, basket: Basket, verdict: Verdict) -> F
     if rule.uses("clip"):
         shares = shares * np.minimum(1.0, verdict.bound / basket.lengths)
     if rule.uses("trust"):
-        shares = shares * posterior(evidence, rule.odds)
+        shares = shares * posterior(evidence, rule.odds) ** rule.caution
     if rule.uses("worth"):
-        gain = np.array([verdict.deviations.get(name, 0.0) for name in names])
+        gain = np.array([verdict.gains.get(name, 0.0) for name in names])
         worth = shares * np.clip(1.0 + gain / rule.worth, 0.0, 1.0)
         shares = worth if worth.any() else shares
     if shares.any():
@@ -300,5 +300,5 @@ def _judged(rule: "Evidence", verdict: Verdict, name: str, weight: float) -> Rea
     if evidence >= rule.limit:
         return because(charge.code, **{**charge.numbers, "evidence": evidence})
     if not weight:
-        return because(Code.NO_GAIN, deviation=verdict.deviations[name])
+        return because(Code.NO_GAIN, deviation=verdict.gains[name])
     return because(Code.KEPT, evidence=evidence)

@@ -72,7 +72,7 @@ class Findings:
     """The charges against k providers, and what they were read from."""
 
     charges: tuple[Charge, ...]
-    deviations: Floats  # [k] gains in units of row noise: what today's weights go by
+    deviations: Floats  # [k] gains in units of row noise
     crowd: Crowd
 
 

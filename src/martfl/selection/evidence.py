@@ -32,6 +32,7 @@ class Evidence:
     false_drop: float = 0.01  # chance that an honest provider is dropped
     attackers: float = 0.2  # share of bad providers that is expected before anything is seen
     memory: float = 0.7  # what a finding counts one epoch later
+    caution: float = 2.0  # power of the chance of being honest in the weights: a backdoor needs but a small share
     worth: float = 1.5  # row errors below the others at which an update gets no weight today
     look: int = 3  # dropped ones that are looked at together …
     every: int = 3  # … once in so many epochs
@@ -51,7 +52,7 @@ class Evidence:
                 raise InputError(f"{name} must lie in (0, 1], got {getattr(self, name)}")
         if not 0.0 <= self.memory < 1.0 or self.attackers >= 1.0:
             raise InputError(f"memory lies in [0, 1) and attackers in (0, 1), got {self.memory} and {self.attackers}")
-        for name in ("worth", "length_spread", "tie_spread", "own_spread"):
+        for name in ("caution", "worth", "length_spread", "tie_spread", "own_spread"):
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
                 raise InputError(f"{name} must be positive, got {getattr(self, name)}")
         for name, least in (("look", 1), ("every", 1), ("sketch", 256)):

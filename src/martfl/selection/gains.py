@@ -18,7 +18,7 @@ from martfl.selection.kmeans import Floats
 from martfl.selection.strategy import Buyer, Vector
 
 STEP = 0.25  # of the way towards an update
-FEW = 5.0  # rows of a class at which it has half of a large class's weight
+FEW = 20.0  # rows of a class at which it has half of a large class's weight
 TINY = 1e-12
 
 
@@ -26,7 +26,8 @@ TINY = 1e-12
 class Gains:
     """The gains of k updates on r rows."""
 
-    rows: Floats  # [k, r], in units of the usual change
+    rows: Floats  # [k, r] without class shifts, in units of the usual change: what a provider is judged by
+    plain: Floats  # [k, r] with them: what the model gains as it is now
     weights: Floats  # [r] of the rows; sum 1
     cover: float  # share of the task's classes that the root data hold
     classes: int  # of the task; 0 where it has none
@@ -39,21 +40,24 @@ def measure(buyer: Buyer, point: Vector, steps: Sequence[Vector], *, centre: boo
     if logits is None or strata is None:
         good = np.asarray(buyer.goodness(models), dtype=np.float64)
         rows = (good[1:] - good[0]) / STEP
-        return Gains(_scaled(rows, rows), row_weights(strata, good.shape[1]), 1.0, 0)
+        scaled = _scaled(rows, rows)
+        return Gains(scaled, scaled, row_weights(strata, good.shape[1]), 1.0, 0)
     held, truth = np.unique(strata, return_inverse=True)
     weights = row_weights(truth, truth.size)
-    rows, change = _class_gains(np.asarray(logits, dtype=np.float64)[:, :, held], truth, weights, centre=centre)
-    return Gains(_scaled(rows, change), weights, held.size / logits.shape[-1], logits.shape[-1])
+    seen = np.asarray(logits, dtype=np.float64)[:, :, held]
+    plain = _class_gains(seen, truth, weights, centre=False)
+    rows = _class_gains(seen, truth, weights, centre=True) if centre else plain
+    return Gains(rows, plain, weights, held.size / logits.shape[-1], logits.shape[-1])
 
 
-def _class_gains(logits: Floats, truth: NDArray[np.int64], weights: Floats, *, centre: bool) -> tuple[Floats, Floats]:
+def _class_gains(logits: Floats, truth: NDArray[np.int64], weights: Floats, *, centre: bool) -> Floats:
     """gain_r = d[r, y_r] − Σ_c p[r, c]·d[r, c] for logit changes d [k, r, c]: the first-order fall of a row's loss."""
     chances = softmax(logits[0], axis=-1)
     change = (logits[1:] - logits[0]) / STEP
     if centre:
         change = change - np.einsum("krc,r->kc", change, weights)[:, None]
     rows = change[:, np.arange(truth.size), truth] - (chances * change).sum(axis=-1)
-    return rows, change
+    return _scaled(rows, change)
 
 
 def _scaled(rows: Floats, change: Floats) -> Floats:
@@ -75,6 +79,18 @@ def mean_and_error(rows: Floats, weights: Floats) -> tuple[Floats, Floats]:
     mean = (rows * weights).sum(axis=-1)
     error = np.sqrt((((rows - mean[..., None]) * weights) ** 2).sum(axis=-1))
     return mean, np.maximum(error, TINY)
+
+
+def gain_now(gains: Gains, *, even: bool) -> Floats:
+    """[k] in row errors, what the model gains from each update as it stands.
+
+    Class shifts count by half: the aggregate needs no more of what it has too much of, but who brings it may be good.
+    Uneven root data do not know how often classes occur, so that shifts do not count there at all.
+    """
+    found = [
+        mean / error for mean, error in (mean_and_error(rows, gains.weights) for rows in (gains.rows, gains.plain))
+    ]
+    return np.asarray((found[0] + found[1]) / 2 if even else found[0])
 
 
 def is_even(strata: NDArray[np.int64] | None, classes: int, least: float) -> bool:

@@ -14,8 +14,8 @@ from martfl.bench.measure import peak_mb
 from martfl.lab.config import make_config
 from martfl.lab.data import load_dataset
 from martfl.lab.experiment import Runtime, run_experiment
-from martfl.lab.setup import Setup, make_setup
-from martfl.lab.trainer import Plan, make_plan, prepare_device
+from martfl.lab.setup import make_setup
+from martfl.lab.trainer import prepare_device
 from martfl.lab.trainer.plain import PlainTrainer
 
 DATASETS = ("trec", "fmnist", "cifar10", "ag-news")
@@ -38,13 +38,6 @@ class LabTiming:
     peak_mb: float  # of the device on CUDA, else of the process
 
 
-def _batches(setup: Setup) -> Plan:
-    return make_plan(
-        setup.shards, setup.local, seed=setup.config.seed, index=0, clients=setup.clients,
-        class_shares=setup.class_shares,
-    )  # fmt: skip
-
-
 def _seconds(work: Callable[[], object], device: torch.device) -> float:
     if device.type == "cuda":
         torch.cuda.synchronize()
@@ -64,16 +57,17 @@ def bench_dataset(dataset: str, *, runtime: Runtime, rounds: int, repeats: int, 
     result = run_experiment(config, runtime=runtime)
     setup, again = make_setup(config, runtime), make_setup(config, runtime)
     start = setup.model.start(np.random.default_rng(0)).to(setup.device)
-    first = setup.trainer.train(start, _batches(setup))  # captures graphs, warms caches
-    train = min(_seconds(lambda: setup.trainer.train(start, _batches(setup)), device) for _ in range(repeats))
-    same = bool(torch.equal(first, again.trainer.train(start, _batches(again))))
+    first = setup.clients.train(start, seed=0, index=0)  # captures graphs, warms caches
+    train = min(_seconds(lambda: setup.clients.train(start, seed=0, index=0), device) for _ in range(repeats))
+    same = bool(torch.equal(first, again.clients.train(start, seed=0, index=0)))
     peak = torch.cuda.max_memory_allocated() / 2**20 if device.type == "cuda" else peak_mb()
-    plain = PlainTrainer(setup.model, load_dataset(dataset, folder=runtime.data), setup.shards, setup.local)
-    plain_s = min(_seconds(lambda: plain.train(start, _batches(setup)), device) for _ in range(repeats))
+    shards, batches = setup.clients.shards, setup.clients.plan(seed=0, index=0)
+    plain = PlainTrainer(setup.model, load_dataset(dataset, folder=runtime.data), shards, setup.clients.local)
+    plain_s = min(_seconds(lambda: plain.train(start, batches), device) for _ in range(repeats))
     return LabTiming(
         dataset=dataset,
         device=torch.cuda.get_device_name() if device.type == "cuda" else f"cpu, {torch.get_num_threads()} threads",
-        clients=setup.shards.clients,
+        clients=shards.clients,
         parameters=setup.model.size,
         precision=precision,
         round_s=result.seconds_per_round or 0.0,

@@ -10,11 +10,13 @@ import typer
 from martfl.cli.output import JsonFlag, emit, emit_files, table
 
 if TYPE_CHECKING:
+    from martfl.lab.result import RunResult
     from martfl.lab.runner import Listener
 
 app = typer.Typer(no_args_is_help=True, help="Run experiments; render their tables and figures.")
 
 METRICS = ("mta", "asr", "dac")
+KeepOld = Annotated[bool, typer.Option("--keep-old", help="Show results of older code, too, marked as such.")]
 
 
 @app.command()
@@ -44,6 +46,7 @@ def run(
     """Run an experiment file, or a single run by its settings; finished runs are skipped, interrupted ones continue."""
     from martfl.lab.command import Request, execute, parse_seeds, parse_settings
     from martfl.lab.experiment import Runtime
+    from martfl.lab.records import to_json
 
     given = {
         "rule": rule, "dataset": dataset, "attack": attack, "malicious": malicious, "biased": biased,
@@ -58,15 +61,16 @@ def run(
         runtime=Runtime(device=device, trainer=trainer, memory_mb=memory_mb, data=data),
         jobs=jobs,
     )
-    records = _with_bar(request, execute)
-    single = file is None and len(records) == 1
+    results = _with_bar(request, execute)
+    single = file is None and len(results) == 1
     report = _report(request)
     if tensorboard is not None:
         from martfl.dashboard.tracking import track_lab
 
         track_lab(report.parent, tensorboard)
-    emit(records[0] if single else records, as_json=json, render=lambda: [_overview(records), f"Report: {report}"])
-    if any(record["status"] == "failed" for record in records):
+    shown = [to_json(result) for result in results]
+    emit(shown[0] if single else shown, as_json=json, render=lambda: [_overview(results), f"Report: {report}"])
+    if any(result.status == "failed" for result in results):
         raise typer.Exit(1)
 
 
@@ -79,21 +83,21 @@ def _report(request: Any) -> Path:
     return write_lab_report(folder, folder / "report.html")
 
 
-def _with_bar(request: Any, execute: Any) -> list[dict[str, Any]]:
+def _with_bar(request: Any, execute: Any) -> list[RunResult]:
     """Run behind a progress bar on stderr: one line for the runs, one for the rounds of the present one."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        records: list[dict[str, Any]] = execute(request, _bar_listener(bar))
-    return records
+        results: list[RunResult] = execute(request, _bar_listener(bar))
+    return results
 
 
 def _bar_listener(bar: Any) -> Listener:
     from martfl.lab.config import RunConfig
     from martfl.lab.metrics import RoundRow
-    from martfl.lab.runner import Listener, label_of
+    from martfl.lab.runner import Listener
     from martfl.lab.suite import describe
 
     class BarListener(Listener):
@@ -108,21 +112,21 @@ def _bar_listener(bar: Any) -> Listener:
         def round(self, config: RunConfig, row: RoundRow) -> None:
             bar.update(self.one, completed=row.round)
 
-        def done(self, record: dict[str, Any]) -> None:
+        def done(self, result: RunResult) -> None:
             bar.advance(self.all)
-            if record["status"] != "done":
-                bar.console.print(f"{label_of(record)}: {record['status']} {record.get('error', '')}")
+            if result.status != "done":
+                bar.console.print(f"{describe(result.config)}: {result.status} {result.error}")
 
     return BarListener()
 
 
-def _overview(records: list[dict[str, Any]]) -> Any:
-    from martfl.lab.runner import label_of
+def _overview(results: list[RunResult]) -> Any:
+    from martfl.lab.suite import describe
 
     rows = [
-        (label_of(record), record["status"], *(_percent(record.get(name)) for name in METRICS),
-         record.get("rounds", "–"), _seconds(record.get("seconds_per_round")))
-        for record in records
+        (describe(result.config), result.status, *(_percent(getattr(result, name)) for name in METRICS),
+         result.rounds or "–", _seconds(result.seconds_per_round))
+        for result in results
     ]  # fmt: skip
     return table("Runs", ["run", "status", *(f"{name} %" for name in METRICS), "rounds", "s a round"], rows)
 
@@ -141,6 +145,7 @@ def show_table(
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("runs"),
     only: Annotated[list[str] | None, typer.Option(help="Runs with KEY=VALUE; repeatable.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Show what was not run yet, too.")] = False,
+    keep_old: KeepOld = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print one line per figure, unrounded.")] = False,
     json: JsonFlag = False,
@@ -149,7 +154,8 @@ def show_table(
     from martfl.lab.render import load_results, render_table
     from martfl.lab.tables import to_csv, to_markdown, to_pages, to_records
 
-    grid = render_table(load_results(file, out=out, only=only or (), everything=everything))
+    results = load_results(file, out=out, only=only or (), everything=everything, keep_old=keep_old)
+    grid = render_table(results)
     if markdown or csv:
         typer.echo(to_markdown(grid) if markdown else to_csv(grid), nl=False)
         return
@@ -160,17 +166,38 @@ def show_table(
     emit(to_records(grid), as_json=json, render=lambda: [*pages, *grid.notes])
 
 
+@app.command()
+def export(
+    names: Annotated[list[str] | None, typer.Argument(help="Experiments, by file or name; all by default.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("runs"),
+    csv: Annotated[bool, typer.Option("--csv", help="As CSV files.")] = False,
+    to: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("export"),
+    keep_old: KeepOld = False,
+    json: JsonFlag = False,
+) -> None:
+    """Write results for spreadsheets: one file with a line a run, one with a line a round."""
+    from martfl.errors import InputError
+    from martfl.lab.export import export_csv
+
+    if not csv:
+        raise InputError("martfl lab export needs a format: --csv")
+    chosen = [Path(name).stem for name in names or ()] or sorted(path.parent.name for path in out.glob("*/runs.jsonl"))
+    written = export_csv([out / name for name in chosen], to, keep_old=keep_old)
+    emit_files({kind: str(path) for kind, path in written.items()}, as_json=json)
+
+
 @app.command("figure")
 def show_figure(
     file: Annotated[Path, typer.Argument(help="An experiment file.")],
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("runs"),
     only: Annotated[list[str] | None, typer.Option(help="Runs with KEY=VALUE; repeatable.")] = None,
     to: Annotated[Path | None, typer.Option(help="Where to write it: .png, .svg or .pdf.")] = None,
+    keep_old: KeepOld = False,
     json: JsonFlag = False,
 ) -> None:
     """Draw the figure of an experiment; beside the results, unless told where."""
     from martfl.lab.figures import save
     from martfl.lab.render import load_results, render_figure
 
-    canvas = render_figure(load_results(file, out=out, only=only or ()))
+    canvas = render_figure(load_results(file, out=out, only=only or (), keep_old=keep_old))
     emit_files({"figure": str(save(canvas, to or out / file.stem / f"{file.stem}.png"))}, as_json=json)

@@ -7,13 +7,15 @@ import dataclasses
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 from martfl.errors import MartflError
 from martfl.lab.command import Request, execute, parse_seeds, parse_settings
 from martfl.lab.config import RunConfig
 from martfl.lab.experiment import Runtime
-from martfl.lab.runner import Listener, label_of
+from martfl.lab.records import to_json
+from martfl.lab.result import RunResult
+from martfl.lab.runner import Listener
+from martfl.lab.suite import describe
 from martfl.lab.trainer import STRATEGIES
 
 FLAGS = ("rule", "dataset", "attack", "malicious", "biased", "rounds", "eval_every", "precision")
@@ -29,12 +31,12 @@ class PlainListener(Listener):
     def start(self, config: RunConfig) -> None:
         sys.stderr.flush()
 
-    def done(self, record: dict[str, Any]) -> None:
+    def done(self, result: RunResult) -> None:
         self.count += 1
-        mta = record.get("mta")
-        figure = f"mta {mta:.4f}" if mta is not None else record.get("error", "")
-        pace = f"{record.get('seconds_per_round') or 0:.3f} s a round"
-        sys.stderr.write(f"[{self.count}/{self.total}] {label_of(record)}: {record['status']} {figure} ({pace})\n")
+        figure = f"mta {result.mta:.4f}" if result.mta is not None else result.error
+        pace = f"{result.seconds_per_round or 0:.3f} s a round"
+        what = f"[{self.count}/{self.total}] {describe(result.config)}"
+        sys.stderr.write(f"{what}: {result.status} {figure} ({pace})\n")
         sys.stderr.flush()
 
 
@@ -73,10 +75,11 @@ def _run(options: argparse.Namespace) -> int:
         runtime=Runtime(device=options.device, trainer=options.trainer, data=options.data),
         jobs=options.jobs,
     )
-    records = execute(request, PlainListener())
+    results = execute(request, PlainListener())
     if options.json:
-        sys.stdout.write(json.dumps(records[0] if options.file is None and len(records) == 1 else records) + "\n")
-    return 1 if any(record["status"] == "failed" for record in records) else 0
+        shown = [to_json(result) for result in results]
+        sys.stdout.write(json.dumps(shown[0] if options.file is None and len(shown) == 1 else shown) + "\n")
+    return 1 if any(result.status == "failed" for result in results) else 0
 
 
 def _bench(options: argparse.Namespace) -> int:

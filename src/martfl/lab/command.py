@@ -11,6 +11,7 @@ from typing import Any
 from martfl.errors import InputError
 from martfl.lab.config import RunConfig, make_config
 from martfl.lab.experiment import Runtime
+from martfl.lab.result import RunResult
 from martfl.lab.runner import Listener, run_all
 from martfl.lab.suite import load_experiment, select
 
@@ -67,7 +68,7 @@ def planned_runs(request: Request) -> tuple[str, tuple[RunConfig, ...]]:
     return experiment.name, runs
 
 
-def execute(request: Request, listener: Listener | None = None) -> list[dict[str, Any]]:
-    """Run what was asked for and return the records."""
+def execute(request: Request, listener: Listener | None = None) -> list[RunResult]:
+    """Run what was asked for and return the results."""
     name, runs = planned_runs(request)
     return run_all(runs, folder=request.out / name, runtime=request.runtime, jobs=request.jobs, listener=listener)

@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -16,8 +15,10 @@ from martfl.errors import InputError
 from martfl.lab.config import RunConfig
 from martfl.lab.experiment import Runtime, run_experiment
 from martfl.lab.metrics import RoundRow
-from martfl.lab.store import Store, to_record
-from martfl.lab.suite import check_runs, describe
+from martfl.lab.provenance import UNKNOWN
+from martfl.lab.result import RunResult, key_of
+from martfl.lab.store import Store
+from martfl.lab.suite import check_runs
 
 
 class Listener:
@@ -29,7 +30,7 @@ class Listener:
 
     def round(self, config: RunConfig, row: RoundRow) -> None: ...
 
-    def done(self, record: dict[str, Any]) -> None: ...
+    def done(self, result: RunResult) -> None: ...
 
 
 def run_all(
@@ -39,8 +40,8 @@ def run_all(
     runtime: Runtime = Runtime(),
     jobs: int = 1,
     listener: Listener | None = None,
-) -> list[dict[str, Any]]:
-    """Run what is not finished yet; returns the records of all runs asked for, in their order."""
+) -> list[RunResult]:
+    """Run what the folder does not hold yet, or holds from older code; the results of all, in their order."""
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, got {jobs}")
     check_runs(runs)
@@ -49,37 +50,55 @@ def run_all(
     finished = store.finished()
     left = [run for run in runs if run.identity() not in finished]
     told.begin(total=len(left), skipped=len(runs) - len(left))
-    for record in _serial(left, store, runtime, told) if jobs == 1 else _parallel(left, store, runtime, jobs):
-        store.append(record)
-        store.checkpoint(record["id"]).unlink(missing_ok=True)
-        told.done(record)
-    by_id = {record["id"]: record for record in store.records()}
-    return [{**by_id[run.identity()], "name": run.name} for run in runs if run.identity() in by_id]
+    work = _serial(left, store, runtime, told) if jobs == 1 else _parallel(left, store, runtime, jobs)
+    collect(work, store, told)
+    by_id = {record.id: record for record in store.records()}
+    return [_named(by_id[run.identity()], run) for run in runs if run.identity() in by_id]
 
 
-def run_one(config: RunConfig, store: Store, runtime: Runtime, listener: Listener | None = None) -> dict[str, Any]:
-    """One run to its record; an error becomes a record with the status `failed`."""
+def collect(work: Iterator[RunResult], store: Store, told: Listener) -> None:
+    """Keep every result as it comes; an interruption leaves those that have come."""
+    kept = 0
+    try:
+        for result in work:
+            store.append(result)
+            store.checkpoint(result.key).unlink(missing_ok=True)
+            kept += 1
+            told.done(result)
+    finally:
+        if kept:
+            store.compact()
+
+
+def run_one(config: RunConfig, store: Store, runtime: Runtime, listener: Listener | None = None) -> RunResult:
+    """One run to its result; an error becomes one with the status `failed`."""
     told = listener or Listener()
     told.start(config)
-    run = config.identity()
     try:
-        result = run_experiment(
-            config, runtime=runtime, checkpoint=store.checkpoint(run), on_round=lambda row: told.round(config, row)
+        return run_experiment(
+            config, runtime=runtime, checkpoints=store.checkpoint, on_round=lambda row: told.round(config, row)
         )
     except Exception as error:  # one broken run must not take the others with it
-        message = f"{type(error).__name__}: {error}"
-        return {"id": run, "name": config.name, "status": "failed", "error": message, "seed": config.seed,
-                "config": dataclasses.asdict(config.filled())}  # fmt: skip
-    store.write_rounds(run, result.history)
-    return to_record(result)
+        return failed(config, error)
 
 
-def _serial(runs: Sequence[RunConfig], store: Store, runtime: Runtime, told: Listener) -> Iterator[dict[str, Any]]:
+def failed(config: RunConfig, error: Exception) -> RunResult:
+    """A run that raised."""
+    message = f"{type(error).__name__}: {error}"
+    return RunResult(config.filled(), "failed", key=key_of(config, UNKNOWN), error=message)
+
+
+def _named(result: RunResult, config: RunConfig) -> RunResult:
+    """The same under the name that this plan gives it."""
+    return dataclasses.replace(result, config=dataclasses.replace(result.config, label=config.label))
+
+
+def _serial(runs: Sequence[RunConfig], store: Store, runtime: Runtime, told: Listener) -> Iterator[RunResult]:
     for config in runs:
         yield run_one(config, store, runtime, told)
 
 
-def _parallel(runs: Sequence[RunConfig], store: Store, runtime: Runtime, jobs: int) -> Iterator[dict[str, Any]]:
+def _parallel(runs: Sequence[RunConfig], store: Store, runtime: Runtime, jobs: int) -> Iterator[RunResult]:
     """Several processes side by side, on one GPU or on the cores; each has its part of the memory and of the cores."""
     cores = max(1, len(os.sched_getaffinity(0)) // jobs)
     shared = dataclasses.replace(runtime, memory_share=1 / jobs, workers=runtime.workers or cores)
@@ -92,9 +111,3 @@ def _parallel(runs: Sequence[RunConfig], store: Store, runtime: Runtime, jobs: i
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-
-
-def label_of(record: dict[str, Any]) -> str:
-    """A finished run in a few words."""
-    config = RunConfig(**record["config"])
-    return describe(config)

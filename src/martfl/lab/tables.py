@@ -16,10 +16,12 @@ from martfl.lab.paper import Cell, published
 
 FAR = 3.0  # points; a larger distance from the published figure is marked and wants an explanation
 MISSING = "–"
+OLD = "†"
 COLUMNS = ("mean", "deviation", "paper", "paper_deviation")
 SHARES = frozenset(
     {
-        "mta", "f1", "asr", "dac", "inclusiveness", "inclusiveness_hq", "robustness", "baseline_correctness",
+        "mta", "f1", "auc", "mta_own", "auc_own", "asr", "dac", "inclusiveness", "inclusiveness_hq", "robustness",
+        "baseline_correctness",
         "baseline_correct", "validation", "mta_last", "mta_tail", "fall", "quantisation_loss", "f1_loss",
     }
 )  # fmt: skip
@@ -32,6 +34,7 @@ class Outcome:
     settings: Mapping[str, Any]
     metrics: Mapping[str, float | None]
     rounds: Sequence[Mapping[str, float | None]] = ()
+    old: bool = False  # made by code that has changed since
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class Figure:
     deviation: float | None
     runs: int
     paper: Cell | None = None
+    old: bool = False  # some of the runs were made by older code
 
     @property
     def far(self) -> bool:
@@ -63,7 +67,7 @@ class Figure:
         return dict(zip(COLUMNS, (self.mean, self.deviation, *theirs), strict=True))
 
     def __str__(self) -> str:
-        ours = _with_deviation(self.mean, self.deviation) + ("*" if self.far else "")
+        ours = _with_deviation(self.mean, self.deviation) + "*" * self.far + OLD * self.old
         return ours if self.paper is None else f"{ours} [{_with_deviation(self.paper.mean, self.paper.deviation)}]"
 
 
@@ -123,10 +127,11 @@ def build_table(
 def summarise(outcomes: Iterable[Outcome], where: Mapping[str, Any], metric: str, paper: str | None = None) -> Figure:
     """Mean and sample deviation over the runs with these settings, and the published figure for them."""
     matching = [o for o in outcomes if all(o.settings.get(key) == value for key, value in where.items())]
-    values = [value for o in matching if (value := o.metrics.get(metric)) is not None and math.isfinite(value)]
+    found = [(value, o.old) for o in matching if (value := o.metrics.get(metric)) is not None and math.isfinite(value)]
+    values = [value for value, _ in found]
     theirs = published(paper, metric, where) if paper else None
     deviation = stdev(values) if len(values) > 1 else None
-    return Figure(fmean(values) if values else None, deviation, len(values), theirs)
+    return Figure(fmean(values) if values else None, deviation, len(values), theirs, any(old for _, old in found))
 
 
 def to_pages(grid: Grid) -> list[Grid]:
@@ -202,6 +207,8 @@ def _notes(figures: Iterable[Iterable[Figure]], outcomes: Sequence[Outcome]) -> 
         notes[0] += f" Rounds a run: {_span(rounds)}."
     if any(shown.paper for shown in flat):
         notes.append("In brackets: the paper's own figure." + _far_note(flat))
+    if any(shown.old for shown in flat):
+        notes.append(f"{OLD}: made by code that has changed since.")
     diverged = sum(bool(o.settings.get("diverged")) for o in outcomes)
     return (*notes, f"{diverged} runs diverged and are left out.") if diverged else tuple(notes)
 

@@ -33,18 +33,18 @@ def dataset_names() -> list[str]:
 
 def preset_of(name: str) -> Preset:
     """The setting that a dataset is evaluated in."""
-    return _source(name).preset
+    return source_of(name).preset
 
 
 def load_dataset(name: str, *, folder: Path | None = None) -> Dataset:
     """Load and check a registered dataset; a second call gives the same arrays."""
-    _source(name)
+    source_of(name)
     return _load(name, data_folder(folder))
 
 
 @functools.lru_cache(maxsize=4)
 def _load(name: str, folder: Path | None) -> Dataset:
-    dataset = _source(name).load(folder)
+    dataset = source_of(name).load(folder)
     check_dataset(dataset)
     return dataset
 
@@ -58,12 +58,18 @@ def check_dataset(dataset: Dataset) -> None:
             raise InputError(f"{dataset.name}: {part} labels must be 0 to {dataset.num_classes - 1}, got {y.max()}")
     if dataset.kind == "text" and int(dataset.train_x.max()) >= dataset.vocabulary:
         raise InputError(f"{dataset.name}: token {dataset.train_x.max()} is not below {dataset.vocabulary}")
+    for part, owner, y in (
+        ("train", dataset.train_owner, dataset.train_y), ("test", dataset.test_owner, dataset.test_y),
+    ):  # fmt: skip
+        if owner is not None and (len(owner) != len(y) or owner.min() < 0 or owner.max() >= len(dataset.owners)):
+            raise InputError(f"{dataset.name}: {part} needs one of {len(dataset.owners)} owners a row")
     missing = set(range(dataset.num_classes)) - {int(label) for label in np.unique(dataset.train_y)}
     if missing:
         raise InputError(f"{dataset.name}: no training row has class {sorted(missing)}")
 
 
-def _source(name: str) -> Source:
+def source_of(name: str) -> Source:
+    """How a dataset is loaded, and its preset; an unknown name lists the known ones."""
     if name not in _SOURCES:
         raise InputError(f"unknown dataset {name!r}: choose one of {', '.join(dataset_names())}")
     return _SOURCES[name]

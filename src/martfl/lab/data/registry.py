@@ -12,7 +12,9 @@ from martfl.errors import InputError
 from martfl.lab.data.base import Dataset, Preset, Source
 from martfl.lab.data.digits import load_digits
 from martfl.lab.data.files import data_folder
+from martfl.lab.data.heart import load_heart
 from martfl.lab.data.images import load_cifar10, load_fmnist
+from martfl.lab.data.shakespeare import load_shakespeare
 from martfl.lab.data.text import load_ag_news, load_trec
 
 _SOURCES: dict[str, Source] = {}
@@ -81,3 +83,6 @@ register_dataset(name="cifar10", load=load_cifar10, preset=Preset("cnn", 30, 200
 register_dataset(name="trec", load=load_trec, preset=Preset("textcnn", 20, 120, "adam", 5e-5, (0, 1)))
 register_dataset(name="ag-news", load=load_ag_news, preset=Preset("textcnn", 20, 200, "adam", 5e-5, (0, 1)))
 register_dataset(name="digits", load=load_digits, preset=Preset("mlp", 10, 100, "sgd", 2e-1, (7, 9)))
+# Owners by nature: four hospitals, and roles of plays; the buyer's own rows are its root data, up to so many.
+register_dataset(name="heart", load=load_heart, preset=Preset("mlp", 4, 400, "sgd", 5e-2, (0, 1)))
+register_dataset(name="shakespeare", load=load_shakespeare, preset=Preset("char-lstm", 20, 200, "adam", 1e-3, (1, 2)))

@@ -13,9 +13,10 @@ from martfl.lab.experiment import Runtime
 from martfl.lab.metrics import RoundRow
 from martfl.lab.records import to_json
 from martfl.lab.result import RunResult
-from martfl.lab.runner import Listener, run_all
+from martfl.lab.runner import Workers, run_all
 from martfl.lab.store import Store
 from martfl.lab.suite import check_runs, describe, load_experiment, select, settings_of
+from martfl.lab.workers import Listener
 
 CONTENT = """
 title = "A title"
@@ -127,7 +128,7 @@ def test_a_diverging_run_does_not_stop_the_others(file: Path, tmp_path: Path) ->
 def test_side_by_side_gives_the_same_results(file: Path, tmp_path: Path) -> None:
     runs = load_experiment(file, overrides={"rule": "fedavg"}, seeds=[0]).runs
     alone = run_all(runs, folder=tmp_path / "a")
-    beside = run_all(runs, folder=tmp_path / "b", jobs=2)
+    beside = run_all(runs, folder=tmp_path / "b", workers=Workers(jobs=2))
 
     def bare(results: list[RunResult]) -> list[dict[str, Any]]:
         return [{**to_json(result), "seconds_per_round": 0, "rule_seconds": 0} for result in results]

@@ -11,7 +11,7 @@ from martfl.cli.output import JsonFlag, emit, emit_files, table
 
 if TYPE_CHECKING:
     from martfl.lab.result import RunResult
-    from martfl.lab.runner import Listener
+    from martfl.lab.workers import Listener
 
 app = typer.Typer(no_args_is_help=True, help="Run experiments; render their tables and figures.")
 
@@ -38,6 +38,9 @@ def run(
     trainer: Annotated[str, typer.Option(help="auto, batched or loop.")] = "auto",
     memory_mb: Annotated[int | None, typer.Option(help="Memory that training may take.")] = None,
     jobs: Annotated[int, typer.Option(help="Runs side by side, a process each.")] = 1,
+    ray: Annotated[str | None, typer.Option(help="Run on the Ray cluster at this address, or auto.")] = None,
+    gpus: Annotated[float, typer.Option(help="GPUs of a run on a cluster; may be a fraction.")] = 1.0,
+    seconds: Annotated[float | None, typer.Option(help="Begin no run after so many seconds.")] = None,
     data: Annotated[Path | None, typer.Option(envvar="MARTFL_DATA", help="Folder of the datasets.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("runs"),
     tensorboard: Annotated[Path | None, typer.Option(help="Write curves for TensorBoard into this folder.")] = None,
@@ -47,6 +50,7 @@ def run(
     from martfl.lab.command import Request, execute, parse_seeds, parse_settings
     from martfl.lab.experiment import Runtime
     from martfl.lab.records import to_json
+    from martfl.lab.runner import Workers
 
     given = {
         "rule": rule, "dataset": dataset, "attack": attack, "malicious": malicious, "biased": biased,
@@ -59,7 +63,7 @@ def run(
         only=tuple(only or ()),
         out=out,
         runtime=Runtime(device=device, trainer=trainer, memory_mb=memory_mb, data=data),
-        jobs=jobs,
+        workers=Workers(jobs, ray, gpus, seconds),
     )
     results = _with_bar(request, execute)
     single = file is None and len(results) == 1
@@ -97,8 +101,8 @@ def _with_bar(request: Any, execute: Any) -> list[RunResult]:
 def _bar_listener(bar: Any) -> Listener:
     from martfl.lab.config import RunConfig
     from martfl.lab.metrics import RoundRow
-    from martfl.lab.runner import Listener
     from martfl.lab.suite import describe
+    from martfl.lab.workers import Listener
 
     class BarListener(Listener):
         def begin(self, *, total: int, skipped: int) -> None:
@@ -184,6 +188,33 @@ def export(
     chosen = [Path(name).stem for name in names or ()] or sorted(path.parent.name for path in out.glob("*/runs.jsonl"))
     written = export_csv([out / name for name in chosen], to, keep_old=keep_old)
     emit_files({kind: str(path) for kind, path in written.items()}, as_json=json)
+
+
+@app.command()
+def report(
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
+    experiments: Annotated[Path, typer.Option(help="Folder of the experiment files.")] = Path("experiments"),
+    to: Annotated[Path, typer.Option(help="Folder of the pages.")] = Path("docs"),
+    measure: Annotated[bool, typer.Option("--measure", help="First measure scoring and gas anew.")] = False,
+    keep_old: KeepOld = False,
+    json: JsonFlag = False,
+) -> None:
+    """Write the pages of results, tables and figures, from what was run; nothing on them is typed."""
+    from martfl.lab.pages import Places, draw_page, load_page, render_page
+
+    if measure:
+        from martfl.bench.kept import keep_benches
+
+        keep_benches(out)
+    places = Places(experiments, out, to, keep_old)
+    written: dict[str, str] = {}
+    for path in sorted((experiments / "pages").glob("*.toml")):
+        page = load_page(path)
+        to.mkdir(parents=True, exist_ok=True)
+        (to / f"{page.name}.md").write_text(render_page(page, places), encoding="utf-8")
+        written |= {page.name: str(to / f"{page.name}.md")}
+        written |= {image.stem: str(image) for image in draw_page(page, places)}
+    emit_files(written, as_json=json)
 
 
 @app.command("figure")

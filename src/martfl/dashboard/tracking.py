@@ -16,9 +16,9 @@ from martfl.errors import InputError
 from martfl.lab.config import RunConfig
 from martfl.lab.metrics import RoundRow
 from martfl.lab.result import RunResult
-from martfl.lab.runner import Listener
 from martfl.lab.store import COLUMNS, Store
 from martfl.lab.suite import describe
+from martfl.lab.workers import Listener
 
 
 def track(folder: Path, out: Path) -> Path:

@@ -14,9 +14,10 @@ from martfl.lab.config import RunConfig
 from martfl.lab.experiment import Runtime
 from martfl.lab.records import to_json
 from martfl.lab.result import RunResult
-from martfl.lab.runner import Listener
+from martfl.lab.runner import Workers
 from martfl.lab.suite import describe
 from martfl.lab.trainer import STRATEGIES
+from martfl.lab.workers import Listener
 
 FLAGS = ("rule", "dataset", "attack", "malicious", "biased", "rounds", "eval_every", "precision")
 
@@ -52,11 +53,15 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--seeds", default="")
     run.add_argument("--out", type=Path, default=Path("runs"))
     run.add_argument("--jobs", type=int, default=1)
+    run.add_argument("--ray", metavar="ADDRESS")
+    run.add_argument("--gpus", type=float, default=1.0)
+    run.add_argument("--seconds", type=float)
     run.add_argument("--json", action="store_true")
     bench = commands.add_parser("bench", help="seconds a round, beside a plain loop over clients")
     bench.add_argument("--datasets", default="")
     bench.add_argument("--rounds", type=int, default=5)
     bench.add_argument("--precision", default="fp32")
+    bench.add_argument("--keep", type=Path, metavar="RESULTS")
     for part in (run, bench):
         part.add_argument("--device", default="cpu")
         part.add_argument("--data", type=Path)
@@ -73,7 +78,7 @@ def _run(options: argparse.Namespace) -> int:
         only=tuple(options.only),
         out=options.out,
         runtime=Runtime(device=options.device, trainer=options.trainer, data=options.data),
-        jobs=options.jobs,
+        workers=Workers(options.jobs, options.ray, options.gpus, options.seconds),
     )
     results = execute(request, PlainListener())
     if options.json:
@@ -84,15 +89,20 @@ def _run(options: argparse.Namespace) -> int:
 
 def _bench(options: argparse.Namespace) -> int:
     from martfl.bench.lab import DATASETS, bench_lab
+    from martfl.lab.measured import keep_bench
 
     names = tuple(options.datasets.split(",")) if options.datasets else DATASETS
+    timings = []
     for name in names:
-        for timing in bench_lab(
+        timings += bench_lab(
             datasets=[name], device=options.device, data=options.data, rounds=options.rounds,
             precision=options.precision, trainer=options.trainer,
-        ):  # fmt: skip
-            sys.stdout.write(json.dumps(dataclasses.asdict(timing)) + "\n")
-            sys.stdout.flush()
+        )  # fmt: skip
+        sys.stdout.write(json.dumps(dataclasses.asdict(timings[-1])) + "\n")
+        sys.stdout.flush()
+        if options.keep is not None:
+            measured = [dataclasses.asdict(timing) for timing in timings]
+            keep_bench(options.keep, f"lab-{options.device}", timings[0].device, measured)
     return 0
 
 

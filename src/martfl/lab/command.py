@@ -12,8 +12,9 @@ from martfl.errors import InputError
 from martfl.lab.config import RunConfig, make_config
 from martfl.lab.experiment import Runtime
 from martfl.lab.result import RunResult
-from martfl.lab.runner import Listener, run_all
+from martfl.lab.runner import Workers, run_all
 from martfl.lab.suite import load_experiment, select
+from martfl.lab.workers import Listener
 
 SINGLE = "single"  # the folder of runs that come from no file
 
@@ -28,7 +29,7 @@ class Request:
     only: tuple[str, ...] = ()
     out: Path = Path("runs")
     runtime: Runtime = field(default_factory=Runtime)
-    jobs: int = 1
+    workers: Workers = field(default_factory=Workers)
 
 
 def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
@@ -71,4 +72,4 @@ def planned_runs(request: Request) -> tuple[str, tuple[RunConfig, ...]]:
 def execute(request: Request, listener: Listener | None = None) -> list[RunResult]:
     """Run what was asked for and return the results."""
     name, runs = planned_runs(request)
-    return run_all(runs, folder=request.out / name, runtime=request.runtime, jobs=request.jobs, listener=listener)
+    return run_all(runs, folder=request.out / name, runtime=request.runtime, workers=request.workers, listener=listener)

@@ -145,7 +145,7 @@ def _place(settings: Mapping[str, Any], axes: tuple[str, ...]) -> tuple[Any, ...
 def _outcome(stored: Stored) -> Outcome:
     result, rounds = stored.result, [_percent(row) for row in stored.rounds]
     settings = {**settings_of(result.config), "diverged": result.status == "diverged"}
-    return Outcome(settings, _percent(result.measures()), rounds, result.old)
+    return Outcome(settings, _percent(result.measures()), rounds, result.old, result.made)
 
 
 def _percent(values: Mapping[str, float | None]) -> dict[str, float | None]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from martfl.errors import InputError
 from martfl.lab.paper import Cell, published
+from martfl.lab.provenance import UNKNOWN, Provenance
 
 FAR = 3.0  # points; a larger distance from the published figure is marked and wants an explanation
 MISSING = "–"
@@ -35,6 +36,7 @@ class Outcome:
     metrics: Mapping[str, float | None]
     rounds: Sequence[Mapping[str, float | None]] = ()
     old: bool = False  # made by code that has changed since
+    made: Provenance = UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ def build_table(
 ) -> Grid:
     """Spread the outcomes over the plan; what has not been run stays empty. The plan gives the order."""
     plans, found = list(planned), list(outcomes)
-    rows, columns = distinct(plans, spec.rows), distinct(plans, spec.columns)
+    rows, columns = in_groups(distinct(plans, spec.rows)), distinct(plans, spec.columns)
     figures = tuple(
         tuple(
             summarise(found, dict(zip(spec.rows + spec.columns, row + column, strict=True)), metric, paper)
@@ -160,6 +162,27 @@ def _page(grid: Grid, group: tuple[str, ...], metric: str) -> Grid:
         metrics=(metric,),
         notes=(),
     )
+
+
+def to_grids(grid: Grid) -> list[Grid]:
+    """One table for each metric, where there are several columns of each; a metric that nobody has gets none."""
+    step = len(grid.metrics)
+    if step == 1 or not grid.names or len(grid.figures[0]) == step:
+        return [grid]
+    lead = len(grid.names[0])
+    found = []
+    for first, metric in enumerate(grid.metrics):
+        heads = (head.removesuffix(f" {metric}") for head in grid.header[lead:][first::step])
+        part = replace(
+            grid,
+            title=f"{grid.title}: {metric}",
+            header=(*grid.header[:lead], *heads),
+            figures=tuple(row[first::step] for row in grid.figures),
+            metrics=(metric,),
+            notes=(),
+        )
+        found += [part] if part.holds_figures else []
+    return [*found[:-1], replace(found[-1], notes=grid.notes)] if found else [grid]
 
 
 def to_records(grid: Grid) -> list[dict[str, Any]]:
@@ -230,6 +253,15 @@ def _with_deviation(mean: float | None, deviation: float | None) -> str:
 def distinct(plans: Iterable[Mapping[str, Any]], keys: tuple[str, ...]) -> list[tuple[Any, ...]]:
     """The different values of these settings, in the order of the plan."""
     return list(dict.fromkeys(tuple(plan.get(key) for key in keys) for plan in plans))
+
+
+def in_groups(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Rows of the same beginning next to each other, every name in the place of its first appearance."""
+    ranks: list[dict[Any, int]] = [{} for _ in rows[0]] if rows else []
+    for row in rows:
+        for place, name in zip(ranks, row, strict=True):
+            place.setdefault(name, len(place))
+    return sorted(rows, key=lambda row: [place[name] for place, name in zip(ranks, row, strict=True)])
 
 
 def _head(keys: tuple[str, ...], values: tuple[Any, ...], metric: str) -> str:

@@ -44,6 +44,7 @@ EXEMPT = {  # the beginning of a command line → why no test types it
     "make test": "is the run of all tests",
     "make check": "the same by its other name",
     "pytest": "the same for some tests",
+    "martfl lab run experiments/untargeted.toml --ray": "needs a cluster, which tests/lab/cluster starts",
 }
 
 

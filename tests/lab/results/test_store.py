@@ -17,8 +17,8 @@ from martfl.lab.metrics import RoundRow
 from martfl.lab.provenance import UNKNOWN, Provenance, revision
 from martfl.lab.records import to_json
 from martfl.lab.result import RunResult, key_of, summarise
-from martfl.lab.runner import failed
 from martfl.lab.store import COLUMNS, Store
+from martfl.lab.workers import failed
 
 Make = Callable[..., RunConfig]
 

@@ -13,7 +13,9 @@ import numpy as np
 from martfl.lab.data.base import Dataset
 from martfl.lab.data.files import DataError, find
 
-HINT = "Put the speeches (speeches.jsonl, plain or .gz: play, role and text a line) into shakespeare/ of the data folder."
+HINT = (
+    "Put the speeches (speeches.jsonl, plain or .gz: play, role and text a line) into shakespeare/ of the data folder."
+)
 LENGTH, STRIDE = 80, 20  # characters of a row; from one row of a role to its next
 LEAST = 10_000  # characters of a role that takes part
 TRAIN_SHARE = 0.8  # the first part of what a role says

@@ -83,19 +83,24 @@ def _report(request: Any) -> Path:
     from martfl.dashboard.lab_report import write_lab_report
     from martfl.lab.command import planned_runs
 
-    folder = request.out / planned_runs(request)[0]
+    planned = planned_runs(request)
+    folder = next(place for place in (planned.folder, *planned.also) if (place / "runs.jsonl").is_file())
     return write_lab_report(folder, folder / "report.html")
 
 
 def _with_bar(request: Any, execute: Any) -> list[RunResult]:
     """Run behind a progress bar on stderr: one line for the runs, one for the rounds of the present one."""
+    with _bar() as bar:
+        results: list[RunResult] = execute(request, _bar_listener(bar))
+    return results
+
+
+def _bar() -> Any:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        results: list[RunResult] = execute(request, _bar_listener(bar))
-    return results
+    return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 def _bar_listener(bar: Any) -> Listener:
@@ -141,6 +146,36 @@ def _percent(value: float | None) -> str:
 
 def _seconds(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
+
+
+@app.command()
+def plan(
+    file: Annotated[Path, typer.Argument(help="A plan file.")],
+    run: Annotated[bool, typer.Option("--run", help="Run what is left, in order.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("runs"),
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    jobs: Annotated[int, typer.Option(help="Runs side by side, a process each.")] = 1,
+    ray: Annotated[str | None, typer.Option(help="Run on the Ray cluster at this address, or auto.")] = None,
+    gpus: Annotated[float, typer.Option(help="GPUs of a run on a cluster; may be a fraction.")] = 1.0,
+    seconds: Annotated[float | None, typer.Option(help="Begin no run after so many seconds.")] = None,
+    data: Annotated[Path | None, typer.Option(envvar="MARTFL_DATA", help="Folder of the datasets.")] = None,
+    json: JsonFlag = False,
+) -> None:
+    """What of a plan is done, what is left and how long that takes; or run it, the most important runs first."""
+    from martfl.lab.experiment import Runtime
+    from martfl.lab.plan import load_plan, overview
+    from martfl.lab.runner import Workers, run_jobs
+
+    found = load_plan(file, out=out)
+    if run:
+        runtime, workers = Runtime(device=device, data=data), Workers(jobs, ray, gpus, seconds)
+        with _bar() as bar:
+            run_jobs(found.jobs(), runtime=runtime, workers=workers, listener=_bar_listener(bar))
+        found = load_plan(file, out=out)
+    shown = overview(found)
+    rows = [(row.step, f"{row.done}/{row.runs}", f"{row.seconds:,.0f}", f"{row.total:,.0f}") for row in shown]
+    heads = ["step", "done", "s left", "s left in all"]
+    emit(shown, as_json=json, render=lambda: [table(found.title, heads, rows)])
 
 
 @app.command("table")

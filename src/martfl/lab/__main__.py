@@ -1,4 +1,4 @@
-"""`python -m martfl.lab run …` and `… bench`: the lab with torch and numpy alone, for machines without the rest."""
+"""`python -m martfl.lab run …`, `… plan` and `… bench`: the lab with torch and numpy alone, without all the rest."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from martfl.errors import MartflError
 from martfl.lab.command import Request, execute, parse_seeds, parse_settings
 from martfl.lab.config import RunConfig
 from martfl.lab.experiment import Runtime
+from martfl.lab.plan import as_text, load_plan, overview
 from martfl.lab.records import to_json
 from martfl.lab.result import RunResult
-from martfl.lab.runner import Workers
+from martfl.lab.runner import Workers, run_jobs
 from martfl.lab.suite import describe
 from martfl.lab.trainer import STRATEGIES
 from martfl.lab.workers import Listener
@@ -51,18 +52,22 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     run.add_argument("--only", action="append", default=[], metavar="KEY=VALUE")
     run.add_argument("--seeds", default="")
-    run.add_argument("--out", type=Path, default=Path("runs"))
-    run.add_argument("--jobs", type=int, default=1)
-    run.add_argument("--ray", metavar="ADDRESS")
-    run.add_argument("--gpus", type=float, default=1.0)
-    run.add_argument("--seconds", type=float)
     run.add_argument("--json", action="store_true")
+    plan = commands.add_parser("plan", help="what of a plan is left, or with --run: run it")
+    plan.add_argument("file", type=Path)
+    plan.add_argument("--run", action="store_true")
     bench = commands.add_parser("bench", help="seconds a round, beside a plain loop over clients")
     bench.add_argument("--datasets", default="")
     bench.add_argument("--rounds", type=int, default=5)
     bench.add_argument("--precision", default="fp32")
     bench.add_argument("--keep", type=Path, metavar="RESULTS")
-    for part in (run, bench):
+    for part in (run, plan):
+        part.add_argument("--out", type=Path, default=Path("runs"))
+        part.add_argument("--jobs", type=int, default=1)
+        part.add_argument("--ray", metavar="ADDRESS")
+        part.add_argument("--gpus", type=float, default=1.0)
+        part.add_argument("--seconds", type=float)
+    for part in (run, plan, bench):
         part.add_argument("--device", default="cpu")
         part.add_argument("--data", type=Path)
         part.add_argument("--trainer", default="auto", choices=STRATEGIES)
@@ -77,14 +82,31 @@ def _run(options: argparse.Namespace) -> int:
         seeds=parse_seeds(options.seeds),
         only=tuple(options.only),
         out=options.out,
-        runtime=Runtime(device=options.device, trainer=options.trainer, data=options.data),
-        workers=Workers(options.jobs, options.ray, options.gpus, options.seconds),
+        runtime=_runtime(options),
+        workers=_workers(options),
     )
     results = execute(request, PlainListener())
     if options.json:
         shown = [to_json(result) for result in results]
         sys.stdout.write(json.dumps(shown[0] if options.file is None and len(shown) == 1 else shown) + "\n")
     return 1 if any(result.status == "failed" for result in results) else 0
+
+
+def _plan(options: argparse.Namespace) -> int:
+    plan = load_plan(options.file, out=options.out)
+    sys.stdout.write(as_text(overview(plan)) + "\n")
+    sys.stdout.flush()
+    if options.run:
+        run_jobs(plan.jobs(), runtime=_runtime(options), workers=_workers(options), listener=PlainListener())
+    return 0
+
+
+def _runtime(options: argparse.Namespace) -> Runtime:
+    return Runtime(device=options.device, trainer=options.trainer, data=options.data)
+
+
+def _workers(options: argparse.Namespace) -> Workers:
+    return Workers(options.jobs, options.ray, options.gpus, options.seconds)
 
 
 def _bench(options: argparse.Namespace) -> int:
@@ -110,7 +132,7 @@ def main() -> None:
     """Run the command; a known error becomes one line on stderr and exit code 2."""
     options = _parser().parse_args()
     try:
-        sys.exit(_run(options) if options.command == "run" else _bench(options))
+        sys.exit({"run": _run, "plan": _plan, "bench": _bench}[options.command](options))
     except MartflError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)

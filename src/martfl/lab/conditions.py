@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -11,16 +11,16 @@ from martfl.lab.tables import Outcome
 PART = 0.1  # of the rounds: the last tenth is held against the one before
 
 
-def describe_conditions(outcomes: Sequence[Outcome]) -> list[str]:
+def describe_conditions(plan: Sequence[Mapping[str, Any]], outcomes: Sequence[Outcome]) -> list[str]:
     """Rounds by dataset, seeds by rule, the machine, and how far training still was from standing still."""
-    rounds = _by(outcomes, "dataset", lambda o: int(o.metrics.get("rounds") or 0))
-    seeds = _by(outcomes, "rule", lambda o: o.settings["seed"])
+    rounds = _by(plan, outcomes, "dataset", lambda o: int(o.metrics.get("rounds") or 0))
+    seeds = _by(plan, outcomes, "rule", lambda o: o.settings["seed"])
     lines = [
         "Rounds: " + ", ".join(f"{name} {_span(found)}" for name, found in rounds.items()) + ".",
         "Seeds: " + _grouped({rule: len(found) for rule, found in seeds.items()}) + ".",
     ]
     machines = {(o.made.device, o.made.torch, o.settings["precision"]) for o in outcomes}
-    told = sorted(" ".join((device, f"torch {torch}", precision)) for device, torch, precision in machines)
+    told = sorted(f"{device}, torch {torch or 'unknown'}, {precision}" for device, torch, precision in machines)
     gains = {name: gain for name in rounds if (gain := late_gain(o for o in outcomes if o.settings["dataset"] == name))}
     lines.append(f"Made on {'; '.join(told)}.")
     if gains:
@@ -55,11 +55,14 @@ def coverage(
     return len(wanted & made), len(wanted)
 
 
-def _by(outcomes: Iterable[Outcome], key: str, value: Any) -> dict[str, set[int]]:
-    found: dict[str, set[int]] = {}
+def _by(
+    plan: Iterable[Mapping[str, Any]], outcomes: Iterable[Outcome], key: str, value: Callable[[Outcome], int]
+) -> dict[str, set[int]]:
+    """What the outcomes have, by a setting, in the order of the plan."""
+    found: dict[str, set[int]] = {str(settings[key]): set() for settings in plan}
     for outcome in outcomes:
         found.setdefault(str(outcome.settings[key]), set()).add(value(outcome))
-    return found
+    return {name: values for name, values in found.items() if values}
 
 
 def _grouped(counts: Mapping[str, int]) -> str:

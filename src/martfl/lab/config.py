@@ -68,13 +68,15 @@ class RunConfig:
 
     def identity(self) -> str:
         """A short hash of everything that can change a result: the settings that differ from the defaults."""
-        plain, given = dataclasses.asdict(RunConfig()), dataclasses.asdict(self.filled())
-        settings = {key: value for key, value in given.items() if key != "label" and value != plain[key]}
+        full = self.filled()
+        settings = {key: value for key in KEYS if (value := getattr(full, key)) != getattr(PLAIN, key)}
+        settings.pop("label", None)
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
 
 PRESET = ("model", "participants", "root_rows", "optimizer", "learning_rate")  # settings that a dataset brings along
 KEYS = tuple(f.name for f in dataclasses.fields(RunConfig))
+PLAIN = RunConfig()
 _HINTS = get_type_hints(RunConfig)
 
 

@@ -19,7 +19,7 @@ from martfl.lab.conditions import coverage, describe_conditions
 from martfl.lab.figures import save
 from martfl.lab.measured import BENCHES
 from martfl.lab.reasons import Reason, explain, read_reason
-from martfl.lab.render import LENGTH, Results, load_results, render_figure, render_table
+from martfl.lab.render import LENGTH, Results, read_results, render_figure, render_table
 from martfl.lab.tables import summarise, to_grids, to_markdown
 
 FIGURE = re.compile(r"\{\{(\w+):\s*([^}]*)\}\}")
@@ -63,9 +63,7 @@ class Places:
         key = section.experiment, section.only
         if key not in self.known:
             path = self.experiments / f"{section.experiment}.toml"
-            self.known[key] = load_results(
-                path, out=self.results, only=section.only, everything=True, keep_old=self.keep_old
-            )
+            self.known[key] = read_results(path, out=self.results, only=section.only, keep_old=self.keep_old)
         return self.known[key]
 
 
@@ -142,7 +140,7 @@ def _section(section: Section, places: Places) -> Iterator[str]:
 
 
 def _conditions(results: Results) -> Sequence[str]:
-    return describe_conditions(results.outcomes) if results.outcomes else ["Nothing was run yet."]
+    return describe_conditions(results.plan, results.outcomes) if results.outcomes else ["Nothing was run yet."]
 
 
 def _filled(section: Section, results: Results) -> str:

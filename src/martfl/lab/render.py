@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,7 +30,7 @@ class Results:
     outcomes: tuple[Outcome, ...]
     failed: int
     left_out: int  # runs of older code
-    everything: bool  # keep room for what was not run yet
+    everything: bool = False  # keep room for what was not run yet
 
     def shown(self, axes: tuple[str, ...]) -> list[Mapping[str, Any]]:
         """What to show: the plan as far as it was run, then what was run beyond it."""
@@ -38,24 +39,27 @@ class Results:
         return [*kept, *(o.settings for o in self.outcomes if _place(o.settings, axes) not in planned)]
 
 
-def load_results(
-    path: Path, *, out: Path, only: Sequence[str] = (), everything: bool = False, keep_old: bool = False
-) -> Results:
-    """The results of an experiment file in `out`, those of the present code unless older ones are asked for.
-
-    `everything` keeps room for what was not run yet.
-    """
+def read_results(path: Path, *, out: Path, only: Sequence[str] = (), keep_old: bool = False) -> Results:
+    """The results of an experiment file in `out`, those of the present code unless older ones are asked for."""
     experiment = load_experiment(path)
     plan = [settings_of(run) for run in select(experiment.runs, only)]
     found = [stored for stored in _stored(experiment, plan, out) if select([stored.result.config], only)]
     failed = sum(stored.result.status == "failed" for stored in found)
     done = [stored for stored in found if stored.result.status != "failed"]
     shown = [stored for stored in done if keep_old or not stored.result.old]
-    if not shown and not everything:
-        older = f"; {len(done)} runs of older code are there, which --keep-old shows" if done else ""
-        raise InputError(f"no results of {path} in {out / path.stem}: run it first with `martfl lab run {path}`{older}")
     outcomes = tuple(_outcome(stored) for stored in shown)
-    return Results(experiment, tuple(plan), outcomes, failed, len(done) - len(shown), everything)
+    return Results(experiment, tuple(plan), outcomes, failed, len(done) - len(shown))
+
+
+def load_results(
+    path: Path, *, out: Path, only: Sequence[str] = (), everything: bool = False, keep_old: bool = False
+) -> Results:
+    """The same, refused where there are none; `everything` keeps room for what was not run yet."""
+    results = read_results(path, out=out, only=only, keep_old=keep_old)
+    if not results.outcomes and not everything:
+        older = f"; {results.left_out} runs of older code are there, which --keep-old shows" if results.left_out else ""
+        raise InputError(f"no results of {path} in {out / path.stem}: run it first with `martfl lab run {path}`{older}")
+    return replace(results, everything=everything)
 
 
 def render_table(results: Results) -> Grid:
@@ -114,12 +118,15 @@ class Stored:
 def _stored(experiment: Experiment, plan: Sequence[Mapping[str, Any]], out: Path) -> list[Stored]:
     """The experiment's own results, and those of experiments that it names in `also`, as far as it plans them too."""
     found: dict[str, Stored] = {}
-    kinds = {_kind(settings) for settings in plan}
+    kinds, planned = {_kind(settings) for settings in plan}, {run.identity(): run for run in experiment.runs}
     for name in (experiment.name, *experiment.meta.get("also", ())):
         store = Store(out / name)
         rounds = store.rounds()
         for result in store.records():
-            own = name == experiment.name or _kind(settings_of(result.config)) in kinds
+            if result.id in planned:  # under the name that this file gives it
+                config = dataclasses.replace(result.config, label=planned[result.id].label)
+                result = dataclasses.replace(result, config=config)
+            own = name == experiment.name or result.id in planned or _kind(settings_of(result.config)) in kinds
             if own and (result.id not in found or (found[result.id].result.old and not result.old)):
                 found[result.id] = Stored(result, rounds.get(result.key, ()))
     return list(found.values())

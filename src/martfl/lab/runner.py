@@ -44,10 +44,13 @@ def run_all(
     runtime: Runtime = Runtime(),
     workers: Workers = Workers(),
     listener: Listener | None = None,
+    also: Sequence[Path] = (),
 ) -> list[RunResult]:
-    """Run what the folder does not hold yet, or holds from older code; the results of all, in their order."""
-    run_jobs([Job(folder, run) for run in runs], runtime=runtime, workers=workers, listener=listener)
-    by_id = {record.id: record for record in Store(folder).records()}
+    """Run what the folder, and `also` others, do not hold yet, or hold from older code; all results in their order."""
+    jobs = [Job(folder, run, tuple(also)) for run in runs]
+    run_jobs(jobs, runtime=runtime, workers=workers, listener=listener)
+    known = [record for place in (*also, folder) for record in Store(place).records()]
+    by_id = {record.id: record for record in sorted(known, key=lambda record: not record.old)}  # the last one counts
     return [_named(by_id[run.identity()], run) for run in runs if run.identity() in by_id]
 
 
@@ -65,9 +68,14 @@ def run_jobs(
 
 def unfinished(jobs: Sequence[Job]) -> list[Job]:
     """Those whose folders hold no result of the present code, each run once."""
-    finished = {folder: Store(folder).finished() for folder in {job.folder for job in jobs}}
-    left = {(job.folder, job.config.identity()): job for job in reversed(jobs)}
-    return [job for place, job in reversed(left.items()) if place[1] not in finished[job.folder]]
+    folders = {folder for job in jobs for folder in (job.folder, *job.also)}
+    finished = {folder: Store(folder).finished() for folder in folders}
+    left: dict[tuple[Path, str], Job] = {}
+    for job in jobs:
+        run = job.config.identity()
+        if not any(run in finished[folder] for folder in (job.folder, *job.also)):
+            left.setdefault((job.folder, run), job)
+    return list(left.values())
 
 
 def collect(work: Iterable[Done], told: Listener) -> None:

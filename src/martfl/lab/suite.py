@@ -7,7 +7,6 @@ settings that belong together. Whatever else the file holds is kept for those wh
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -93,7 +92,8 @@ def _cell(axis: str, value: Any) -> dict[str, Any]:
 
 def settings_of(config: RunConfig) -> dict[str, Any]:
     """A run's settings with the rule by its label, as tables and figures name it."""
-    return {**dataclasses.asdict(config.filled()), "rule": config.name}
+    full = config.filled()
+    return {**{key: getattr(full, key) for key in KEYS}, "rule": config.name}
 
 
 def select(runs: Iterable[RunConfig], only: Sequence[str]) -> tuple[RunConfig, ...]:

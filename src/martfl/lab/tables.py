@@ -113,9 +113,12 @@ def build_table(
     """Spread the outcomes over the plan; what has not been run stays empty. The plan gives the order."""
     plans, found = list(planned), list(outcomes)
     rows, columns = in_groups(distinct(plans, spec.rows)), distinct(plans, spec.columns)
+    axes, groups = spec.rows + spec.columns, dict[tuple[Any, ...], list[Outcome]]()
+    for outcome in found:
+        groups.setdefault(tuple(outcome.settings.get(axis) for axis in axes), []).append(outcome)
     figures = tuple(
         tuple(
-            summarise(found, dict(zip(spec.rows + spec.columns, row + column, strict=True)), metric, paper)
+            summarise(groups.get(row + column, ()), dict(zip(axes, row + column, strict=True)), metric, paper)
             for column in columns
             for metric in spec.metrics
         )

@@ -25,10 +25,11 @@ from martfl.lab.result import RunResult, key_of
 
 @dataclass(frozen=True)
 class Job:
-    """A run, and the folder that its result is for."""
+    """A run, the folder that its result is for, and others in which a result of it would do."""
 
     folder: Path
     config: RunConfig
+    also: tuple[Path, ...] = ()
 
     def checkpoint(self, key: str) -> Path:
         """Where it keeps its progress."""

@@ -156,6 +156,8 @@ def _judge_decision(setup: Setup, decision: Decision, updates: Tensor, index: in
         robustness=excluded,
         baseline_correct=correct,
         baselines=decision.baselines,
+        same_choices=decision.same_choices,
+        same_purchases=decision.same_purchases,
     )
 
 

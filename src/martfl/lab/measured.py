@@ -42,7 +42,8 @@ def scoring_tables(results: Path) -> Iterator[str]:
         for scheme, side in found.items():
             if isinstance(side, dict) and "encrypt_cpu_s" in side:
                 times = [f"{1000 * side[key]:,.1f}" for key in TIMES]
-                rows.append([f"{model}, {found['parameters']:,}", scheme, *times, f"{side['bytes_per_parameter']:.2f}"])
+                size = side.get("bytes_per_parameter", side.get("request_bytes", 0) / found["parameters"])
+                rows.append([f"{model}, {found['parameters']:,}", scheme, *times, f"{size:.2f}"])
     yield _table(
         ["model, parameters", "scheme", *(f"{what}, ms" for what in TIMES.values()), "bytes a parameter"], rows
     )

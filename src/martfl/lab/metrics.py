@@ -27,6 +27,8 @@ class RoundRow:
     robustness: float | None = None  # share of the malicious providers not in the aggregate
     baseline_correct: float | None = None  # 1 if cos(baseline, ground truth) > 0
     baselines: int = 0  # encrypted baselines sent
+    same_choices: float | None = None  # share of the providers whom sketched and exact scores judge alike
+    same_purchases: float | None = None  # share of the providers whom they buy and weigh alike
     validation: float | None = None  # accuracy on the validation rows
     quantisation_loss: float | None = None  # MTA of the float aggregate − MTA of the integer one
     f1_loss: float | None = None  # the same of F1

@@ -36,7 +36,9 @@ class RunResult:
     inclusiveness_hq: float | None = None
     robustness: float | None = None
     baseline_correctness: float | None = None
-    baselines: float | None = None  # … to here
+    baselines: float | None = None
+    same_choices: float | None = None
+    same_purchases: float | None = None  # … to here
     mta_last: float | None = None
     mta_tail: float | None = None  # mean of the last ten evaluated rounds
     fall: float | None = None  # best accuracy − lowest of the last third of the rounds
@@ -104,6 +106,8 @@ def summarise(config: RunConfig, history: Sequence[RoundRow], *, diverged: bool,
         robustness=mean([row.robustness for row in history]),
         baseline_correctness=mean([row.baseline_correct for row in history]),
         baselines=mean([float(row.baselines) for row in history]),
+        same_choices=mean([row.same_choices for row in history]),
+        same_purchases=mean([row.same_purchases for row in history]),
         mta_last=last.mta,
         mta_tail=mean([row.mta for row in evaluated[-TAIL:]]),
         fall=fall([(row.round, row.mta) for row in evaluated if row.mta is not None]),

@@ -24,6 +24,7 @@ SHARES = frozenset(
         "mta", "f1", "auc", "mta_own", "auc_own", "asr", "dac", "inclusiveness", "inclusiveness_hq", "robustness",
         "baseline_correctness",
         "baseline_correct", "validation", "mta_last", "mta_tail", "fall", "quantisation_loss", "f1_loss",
+        "same_choices", "same_purchases",
     }
 )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -14,7 +15,10 @@ from torch import Tensor
 from martfl.errors import InputError
 from martfl.lab.rules.base import Decision, Judge, RoundView, Rule
 from martfl.lab.rules.shared import cosines, mix, norms
-from martfl.selection import STRATEGIES, make_strategy
+from martfl.lab.rules.sketched import SketchedScores, compare
+from martfl.scoring import score_error
+from martfl.scoring.sketch import MAX_ENTRIES
+from martfl.selection import STRATEGIES, Selection, make_strategy
 
 BASELINE_DATA = ("root", "test")
 
@@ -22,12 +26,14 @@ BASELINE_DATA = ("root", "test")
 class LabBuyer:
     """A round as `martfl.selection.Buyer`: scores in the clear, and a record of what was scored and bought.
 
-    A broken update gets no score and is not delivered; an all-zero one is not delivered as a baseline, since it can
-    judge nobody.
+    With `sketch` entries, scores are those of sketches. A broken update gets no score and is not delivered; an
+    all-zero one is not delivered as a baseline, since it can judge nobody.
     """
 
-    def __init__(self, view: RoundView, judge: Judge) -> None:
+    def __init__(self, view: RoundView, judge: Judge, *, sketch: int = 0) -> None:
         self._view, self._judge = view, judge
+        self._sketched = SketchedScores(view.updates, sketch, view.rng) if sketch else None
+        self.score_error = score_error(sketch)  # how far its scores may be from the cosines
         self._lengths = norms(view.updates)
         self.sound = np.isfinite(self._lengths)  # squares of float32 cannot overflow float64
         self.baselines: list[Tensor] = []
@@ -52,6 +58,8 @@ class LabBuyer:
     def score(self, baseline: Tensor) -> np.ndarray:
         """[n] cosines; NaN for a broken update."""
         self.baselines.append(baseline)
+        if self._sketched is not None:
+            return np.where(self.sound, self._sketched(baseline), np.nan)
         return np.where(self.sound, cosines(self._view.updates, baseline, lengths=self._lengths), np.nan)
 
     def buy(self, providers: Sequence[int]) -> Mapping[int, Tensor]:
@@ -84,14 +92,22 @@ def start(name: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def step(
-    state: Mapping[str, Any], view: RoundView, *, name: str, options: Mapping[str, Any], baseline_data: str
+    state: Mapping[str, Any], view: RoundView, *, name: str, options: Mapping[str, Any], baseline_data: str, sketch: int
 ) -> tuple[Mapping[str, Any], Decision]:
-    """One epoch: decide, take delivery of what was bought, aggregate, learn."""
-    strategy, buyer = make_strategy(name, **options), LabBuyer(view, judge_of(view, baseline_data))
+    """One epoch: decide, take delivery of what was bought, aggregate, learn.
+
+    With sketches, the same epoch is decided beside it with exact cosines, to see whose fate the sketch changed.
+    """
+    strategy, judge = make_strategy(name, **options), judge_of(view, baseline_data)
+    before, rng = state, copy.deepcopy(view.rng)
+    buyer = LabBuyer(view, judge, sketch=sketch)
     state, chosen = strategy.decide(state, buyer, view.rng)
-    bought = np.isin(np.arange(buyer.sound.size), [*chosen.bought, *buyer.bought]) & buyer.sound
-    delivered = {int(i): view.updates[int(i)] for i in np.flatnonzero(bought)}
-    weights = np.where(bought, chosen.weights, 0.0)
+    bought, weights = _outcome(chosen, buyer)
+    same: dict[str, float] = {}
+    if sketch:
+        exact = LabBuyer(view, judge)
+        other = strategy.decide(before, exact, rng)[1]
+        same = compare((chosen, bought, weights), (other, *_outcome(other, exact)))
     decision = Decision(
         mix(view.updates, weights),
         weights,
@@ -99,23 +115,36 @@ def step(
         baseline=buyer.baselines[0] if buyer.baselines else None,
         baselines=len(buyer.baselines),
         note=f"{chosen.distribution.value}; baseline {chosen.baseline}" if bought.any() else "nobody was bought",
+        **same,
     )
+    delivered = {int(i): view.updates[int(i)] for i in np.flatnonzero(bought)}
     return strategy.learn(state, chosen, buyer, delivered), decision
 
 
-def strategy_rule(name: str, paper: str) -> Callable[..., Rule]:
-    """A maker of rules from a registered strategy; it takes the strategy's own parameters and `baseline_data`."""
+def _outcome(chosen: Selection, buyer: LabBuyer) -> tuple[np.ndarray, np.ndarray]:
+    """[n] who is bought, and at which weight; nobody whose update is broken."""
+    bought = np.isin(np.arange(buyer.sound.size), [*chosen.bought, *buyer.bought]) & buyer.sound
+    return bought, np.where(bought, chosen.weights, 0.0)
 
-    def make(*, baseline_data: str = "root", **options: Any) -> Rule:
+
+def strategy_rule(name: str, paper: str) -> Callable[..., Rule]:
+    """A maker of rules from a registered strategy; it takes its own parameters, `baseline_data` and `sketch`."""
+
+    def make(*, baseline_data: str = "root", sketch: int = 0, **options: Any) -> Rule:
         if baseline_data not in BASELINE_DATA:
             raise InputError(f"unknown baseline_data {baseline_data!r}: choose one of {', '.join(BASELINE_DATA)}")
+        if not 0 <= sketch <= MAX_ENTRIES:
+            raise InputError(f"sketch must have 0 (none) to {MAX_ENTRIES} entries, got {sketch}")
         make_strategy(name, **options)  # refuse bad parameters now, not in the first round
-        bound = partial(step, name=name, options=options, baseline_data=baseline_data)
+        bound = partial(step, name=name, options=options, baseline_data=baseline_data, sketch=sketch)
         return Rule(name, paper, server_driven=True, init=partial(start, name, options), step=bound)
 
     own = list(inspect.signature(STRATEGIES[name]).parameters.values())
-    extra = inspect.Parameter("baseline_data", inspect.Parameter.KEYWORD_ONLY, default="root", annotation=str)
-    parts = sorted([*own, extra], key=lambda part: part.kind)  # a variadic one comes last
+    extra = [
+        inspect.Parameter("baseline_data", inspect.Parameter.KEYWORD_ONLY, default="root", annotation=str),
+        inspect.Parameter("sketch", inspect.Parameter.KEYWORD_ONLY, default=0, annotation=int),
+    ]
+    parts = sorted([*own, *extra], key=lambda part: part.kind)  # a variadic one comes last
     make.__signature__ = inspect.Signature(parts)  # type: ignore[attr-defined]
     make.__doc__ = STRATEGIES[name].__doc__
     return make

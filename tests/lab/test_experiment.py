@@ -20,7 +20,7 @@ from martfl.lab.rules import RULES
 from martfl.lab.setup import make_setup
 
 Make = Callable[..., RunConfig]
-TARGETED = ("label-flipping", "backdoor", "sybil", "noisy-sybil")
+TARGETED = ("label-flipping", "backdoor", "quiet-backdoor", "sybil", "noisy-sybil")
 
 
 @pytest.mark.parametrize("attack", sorted(ATTACKS))

@@ -1,6 +1,7 @@
 """One model and many at once compute the same, and the same as ordinary modules."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from martfl.bench import kept
 from martfl.errors import InputError
 from martfl.lab.data import Dataset, load_dataset
 from martfl.lab.models import MODELS, Model, make_model
@@ -75,6 +77,20 @@ def test_sizes_are_the_papers() -> None:
     )  # fmt: skip
     assert make_model("lenet", grey).size == 44_426
     assert make_model("cnn", colour).size == 931_529
+
+
+@pytest.mark.data
+def test_sizes_that_are_measured_are_the_models(data_folder: Path) -> None:
+    """`martfl lab report --measure` encrypts vectors of these lengths."""
+    models = {
+        "LeNet": ("lenet", "fmnist"),
+        "TextCNN on TREC": ("textcnn", "trec"),
+        "TextCNN on AG News": ("textcnn", "ag-news"),
+    }
+    found = {
+        name: make_model(model, load_dataset(data, folder=data_folder)).size for name, (model, data) in models.items()
+    }
+    assert found == {name: size for name, size in kept.MODELS.items() if name != "CNN"}
 
 
 def test_padding_neither_counts_nor_learns(texts: Dataset) -> None:

@@ -1,4 +1,4 @@
-"""`martfl lab …`: run experiments, render their tables and figures."""
+"""`martfl lab run` and `martfl lab plan`: run experiments."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from martfl.cli.output import JsonFlag, emit, emit_files, table
+from martfl.cli import lab_show
+from martfl.cli.output import JsonFlag, emit, table
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from martfl.lab.command import Request
     from martfl.lab.result import RunResult
     from martfl.lab.workers import Listener
 
 app = typer.Typer(no_args_is_help=True, help="Run experiments; render their tables and figures.")
 
 METRICS = ("mta", "asr", "dac")
-KeepOld = Annotated[bool, typer.Option("--keep-old", help="Show results of older code, too, marked as such.")]
 
 
 @app.command()
@@ -47,38 +50,35 @@ def run(
     json: JsonFlag = False,
 ) -> None:
     """Run an experiment file, or a single run by its settings; finished runs are skipped, interrupted ones continue."""
-    from martfl.lab.command import Request, execute, parse_seeds, parse_settings
+    from martfl.lab.command import Request, parse_seeds, parse_settings
     from martfl.lab.experiment import Runtime
-    from martfl.lab.records import to_json
     from martfl.lab.runner import Workers
 
-    given = {
-        "rule": rule, "dataset": dataset, "attack": attack, "malicious": malicious, "biased": biased,
-        "rounds": rounds, "seed": seed, "eval_every": eval_every, "precision": precision,
-    }  # fmt: skip
-    request = Request(
-        file=file,
-        settings={**{k: v for k, v in given.items() if v is not None}, **parse_settings(settings or [])},
-        seeds=parse_seeds(seeds),
-        only=tuple(only or ()),
-        out=out,
-        runtime=Runtime(device=device, trainer=trainer, memory_mb=memory_mb, data=data),
-        workers=Workers(jobs, ray, gpus, seconds),
-    )
-    results = _with_bar(request, execute)
-    single = file is None and len(results) == 1
+    given = {"rule": rule, "dataset": dataset, "attack": attack, "malicious": malicious, "biased": biased,
+             "rounds": rounds, "seed": seed, "eval_every": eval_every, "precision": precision}  # fmt: skip
+    chosen = {key: value for key, value in given.items() if value is not None} | parse_settings(settings or [])
+    runtime = Runtime(device=device, trainer=trainer, memory_mb=memory_mb, data=data)
+    workers = Workers(jobs, ray, gpus, seconds)
+    _run(Request(file, chosen, parse_seeds(seeds), tuple(only or ()), out, runtime, workers), tensorboard, json)
+
+
+def _run(request: Request, tensorboard: Path | None, as_json: bool) -> None:
+    from martfl.lab.records import to_json
+
+    results = _with_bar(request)
     report = _report(request)
     if tensorboard is not None:
         from martfl.dashboard.tracking import track_lab
 
         track_lab(report.parent, tensorboard)
     shown = [to_json(result) for result in results]
-    emit(shown[0] if single else shown, as_json=json, render=lambda: [_overview(results), f"Report: {report}"])
+    single = request.file is None and len(results) == 1
+    emit(shown[0] if single else shown, as_json=as_json, render=lambda: [_overview(results), f"Report: {report}"])
     if any(result.status == "failed" for result in results):
         raise typer.Exit(1)
 
 
-def _report(request: Any) -> Path:
+def _report(request: Request) -> Path:
     """One HTML file beside the results, on everything that the folder holds by now."""
     from martfl.dashboard.lab_report import write_lab_report
     from martfl.lab.command import planned_runs
@@ -88,14 +88,15 @@ def _report(request: Any) -> Path:
     return write_lab_report(folder, folder / "report.html")
 
 
-def _with_bar(request: Any, execute: Any) -> list[RunResult]:
+def _with_bar(request: Request) -> list[RunResult]:
     """Run behind a progress bar on stderr: one line for the runs, one for the rounds of the present one."""
+    from martfl.lab.command import execute
+
     with _bar() as bar:
-        results: list[RunResult] = execute(request, _bar_listener(bar))
-    return results
+        return execute(request, _bar_listener(bar))
 
 
-def _bar() -> Any:
+def _bar() -> Progress:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -103,7 +104,7 @@ def _bar() -> Any:
     return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
-def _bar_listener(bar: Any) -> Listener:
+def _bar_listener(bar: Progress) -> Listener:
     from martfl.lab.config import RunConfig
     from martfl.lab.metrics import RoundRow
     from martfl.lab.suite import describe
@@ -178,92 +179,4 @@ def plan(
     emit(shown, as_json=json, render=lambda: [table(found.title, heads, rows)])
 
 
-@app.command("table")
-def show_table(
-    file: Annotated[Path, typer.Argument(help="An experiment file.")],
-    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("runs"),
-    only: Annotated[list[str] | None, typer.Option(help="Runs with KEY=VALUE; repeatable.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Show what was not run yet, too.")] = False,
-    keep_old: KeepOld = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
-    csv: Annotated[bool, typer.Option("--csv", help="Print one line per figure, unrounded.")] = False,
-    json: JsonFlag = False,
-) -> None:
-    """The table of an experiment: what was run, with the paper's own figures in brackets."""
-    from martfl.lab.render import load_results, render_table
-    from martfl.lab.tables import to_csv, to_markdown, to_pages, to_records
-
-    results = load_results(file, out=out, only=only or (), everything=everything, keep_old=keep_old)
-    grid = render_table(results)
-    if markdown or csv:
-        typer.echo(to_markdown(grid) if markdown else to_csv(grid), nl=False)
-        return
-    pages = [
-        table(page.title, page.header, ([cell.replace(" [", "\n[") for cell in line] for line in page.lines()))
-        for page in to_pages(grid)
-    ]
-    emit(to_records(grid), as_json=json, render=lambda: [*pages, *grid.notes])
-
-
-@app.command()
-def export(
-    names: Annotated[list[str] | None, typer.Argument(help="Experiments, by file or name; all by default.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("runs"),
-    csv: Annotated[bool, typer.Option("--csv", help="As CSV files.")] = False,
-    to: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("export"),
-    keep_old: KeepOld = False,
-    json: JsonFlag = False,
-) -> None:
-    """Write results for spreadsheets: one file with a line a run, one with a line a round."""
-    from martfl.errors import InputError
-    from martfl.lab.export import export_csv
-
-    if not csv:
-        raise InputError("martfl lab export needs a format: --csv")
-    chosen = [Path(name).stem for name in names or ()] or sorted(path.parent.name for path in out.glob("*/runs.jsonl"))
-    written = export_csv([out / name for name in chosen], to, keep_old=keep_old)
-    emit_files({kind: str(path) for kind, path in written.items()}, as_json=json)
-
-
-@app.command()
-def report(
-    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
-    experiments: Annotated[Path, typer.Option(help="Folder of the experiment files.")] = Path("experiments"),
-    to: Annotated[Path, typer.Option(help="Folder of the pages.")] = Path("docs"),
-    measure: Annotated[bool, typer.Option("--measure", help="First measure scoring and gas anew.")] = False,
-    keep_old: KeepOld = False,
-    json: JsonFlag = False,
-) -> None:
-    """Write the pages of results, tables and figures, from what was run; nothing on them is typed."""
-    from martfl.lab.pages import Places, draw_page, load_page, render_page
-
-    if measure:
-        from martfl.bench.kept import keep_benches
-
-        keep_benches(out)
-    places = Places(experiments, out, to, keep_old)
-    written: dict[str, str] = {}
-    for path in sorted((experiments / "pages").glob("*.toml")):
-        page = load_page(path)
-        to.mkdir(parents=True, exist_ok=True)
-        (to / f"{page.name}.md").write_text(render_page(page, places), encoding="utf-8")
-        written |= {page.name: str(to / f"{page.name}.md")}
-        written |= {image.stem: str(image) for image in draw_page(page, places)}
-    emit_files(written, as_json=json)
-
-
-@app.command("figure")
-def show_figure(
-    file: Annotated[Path, typer.Argument(help="An experiment file.")],
-    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("runs"),
-    only: Annotated[list[str] | None, typer.Option(help="Runs with KEY=VALUE; repeatable.")] = None,
-    to: Annotated[Path | None, typer.Option(help="Where to write it: .png, .svg or .pdf.")] = None,
-    keep_old: KeepOld = False,
-    json: JsonFlag = False,
-) -> None:
-    """Draw the figure of an experiment; beside the results, unless told where."""
-    from martfl.lab.figures import save
-    from martfl.lab.render import load_results, render_figure
-
-    canvas = render_figure(load_results(file, out=out, only=only or (), keep_old=keep_old))
-    emit_files({"figure": str(save(canvas, to or out / file.stem / f"{file.stem}.png"))}, as_json=json)
+lab_show.add_to(app)

@@ -59,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     bench = commands.add_parser("bench", help="seconds a round, beside a plain loop over clients")
     bench.add_argument("--datasets", default="")
     bench.add_argument("--rounds", type=int, default=5)
+    bench.add_argument("--repeats", type=int, default=3)
     bench.add_argument("--precision", default="fp32")
     bench.add_argument("--keep", type=Path, metavar="RESULTS")
     for part in (run, plan):
@@ -118,7 +119,7 @@ def _bench(options: argparse.Namespace) -> int:
     for name in names:
         timings += bench_lab(
             datasets=[name], device=options.device, data=options.data, rounds=options.rounds,
-            precision=options.precision, trainer=options.trainer,
+            repeats=options.repeats, precision=options.precision, trainer=options.trainer,
         )  # fmt: skip
         sys.stdout.write(json.dumps(dataclasses.asdict(timings[-1])) + "\n")
         sys.stdout.flush()

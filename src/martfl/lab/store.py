@@ -75,16 +75,21 @@ class Store:
                 file.write(_packed(rows if text else [HEAD, *rows]))
             append_line(self.lines, result)
 
-    def compact(self) -> None:
-        """Both files anew, each in one stream, with the runs that `records` gives; readers see the old or the new."""
-        with self._locked():
-            self._rewrite()
+    def compact(self, *, drop_old: bool = False) -> int:
+        """Both files anew, each in one stream, with the runs that `records` gives; readers see the old or the new.
 
-    def _rewrite(self) -> None:
-        kept, rounds = self.records(), self.rounds()
+        `drop_old` leaves out those of older code. How many there were is returned.
+        """
+        with self._locked():
+            return self._rewrite(drop_old)
+
+    def _rewrite(self, drop_old: bool = False) -> int:
+        found, rounds = self.records(), self.rounds()
+        kept = [record for record in found if not (drop_old and record.old)]
         rows = (row for record in kept for row in _rows(record.key, rounds.get(record.key, ())))
         _replace(self.curves, _packed([HEAD, *rows]))
         _replace(self.lines, to_lines(kept).encode())
+        return len(found) - len(kept)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -274,8 +274,10 @@ def _head(keys: tuple[str, ...], values: tuple[Any, ...], metric: str) -> str:
 
 
 def text_of(key: str, value: Any) -> str:
-    """Shares as percentages, everything else as it is."""
-    return f"{value:.0%}" if key in ("biased", "malicious") and isinstance(value, (int, float)) else str(value)
+    """Shares of providers as percentages, other numbers with their names, everything else as it is."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    return f"{value:.0%}" if key in ("biased", "malicious") else f"{key} {value:g}"
 
 
 def _strings(value: Any) -> bool:

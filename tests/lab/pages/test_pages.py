@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from martfl.cli import app
 from martfl.errors import InputError
 from martfl.lab.experiment import Runtime
-from martfl.lab.measured import keep_bench
+from martfl.lab.measured import BENCHES, keep_bench
 from martfl.lab.pages import Places, digest_of, draw_page, image_of, load_page, render_page, shows_figure
 from martfl.lab.runner import run_all
 from martfl.lab.store import Store
@@ -129,6 +129,27 @@ def test_benchmarks_are_shown_as_they_were_kept(places: Places) -> None:
     page = rendered(places)
     assert "| `new_epoch` | 61,844 | 163,076 |" in page and "| `object` | 5 |  |" in page
     assert "| 8 | 399,860 | 478,649 |" in page
+
+
+def test_schemes_of_scoring_are_shown_and_ratios_are_not(tmp_path: Path) -> None:
+    times = {"encrypt_cpu_s": 0.0123, "provider_cpu_s": 0.009, "decrypt_cpu_s": 0.0007}
+    ours = {**times, "bytes_per_parameter": 6.1, "max_error": 1e-5}
+    sketch = {**times, "request_bytes": 500, "rms_error": 1e-3}
+    found = {"parameters": 1000, "ours": ours, "sketch": sketch, "ratios": {**times, "bytes_per_parameter": 13.0}}
+    keep_bench(tmp_path, "scoring", "a machine", {"LeNet": found})
+    text, machine = BENCHES["scoring"](tmp_path)
+    assert "| LeNet, 1,000 | ours | 12.3 | 9.0 | 0.7 | 6.10 |" in text
+    assert "| LeNet, 1,000 | sketch | 12.3 | 9.0 | 0.7 | 0.50 |" in text and "ratios" not in text
+    assert "a machine" in machine
+
+
+def test_the_labs_speed_is_shown_for_every_machine(tmp_path: Path) -> None:
+    timing = {"dataset": "trec", "clients": 20, "parameters": 2876106, "round_s": 0.03, "train_s": 0.02, "plain_s": 0.7,
+              "speedup": 35.0, "precision": "fp32", "rules_s": {"martfl": 0.004}}  # fmt: skip
+    assert list(BENCHES["lab"](tmp_path)) == ["Nothing was measured yet."]
+    keep_bench(tmp_path, "lab-cuda", "a GPU", [timing])
+    machine, text = BENCHES["lab"](tmp_path)
+    assert machine == "a GPU, fp32:" and "| trec | 20 | 2,876,106 | 0.030 | 0.020 | martfl 4.0 | 0.70 | 35.0 |" in text
 
 
 @pytest.mark.parametrize(

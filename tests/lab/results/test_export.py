@@ -47,6 +47,13 @@ def test_results_of_older_code_are_left_out_unless_asked_for(out: Path, tmp_path
     assert {run["old"] for run in kept} == {"True"}
 
 
+def test_old_results_are_dropped_on_request(out: Path) -> None:
+    store = Store(out / "single")
+    store.lines.write_text(store.lines.read_text().replace(store.records()[0].made.code, "0123456789ab"))
+    result = CliRunner().invoke(app, ["lab", "drop-old", "--out", str(out), "--json"])
+    assert json.loads(result.stdout) == {"single": 2} and not store.records()
+
+
 def test_what_is_missing_is_said(out: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no results to export in .*other"):
         export_csv([out / "other"], tmp_path)
@@ -58,7 +65,7 @@ def test_the_committed_results_are_small_and_whole() -> None:
     folder = ROOT / "results"
     files = [path for path in folder.rglob("*") if path.is_file() and path.name not in ("report.html",)]
     kept = [path for path in files if path.parent.name != "checkpoints"]
-    assert {path.name for path in kept} <= {"runs.jsonl", "rounds.csv.gz"}
+    assert {path.name for path in kept if path.parent.name != "benches"} <= {"runs.jsonl", "rounds.csv.gz"}
     assert sum(path.stat().st_size for path in kept) <= 4_000_000
     for path in folder.glob("*/runs.jsonl"):
         store = Store(path.parent)

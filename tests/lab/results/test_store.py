@@ -129,6 +129,13 @@ def test_compacting_keeps_everything_but_what_was_superseded(store: Store, small
     assert [path.read_bytes() for path in (store.lines, store.curves)] == content
 
 
+def test_what_is_old_can_be_dropped(store: Store, small: Make) -> None:
+    store.append(result(small()))
+    store.append(result(small(seed=1), code="0123456789ab"))
+    assert store.compact(drop_old=True) == 1
+    assert [r.config.seed for r in store.records()] == [0] and len(store.rounds()) == 1
+
+
 def test_rounds_of_other_columns_are_carried_over(store: Store, small: Make) -> None:
     store.append(result(small()))
     rows = list(csv.reader(io.StringIO(gzip.decompress(store.curves.read_bytes()).decode())))

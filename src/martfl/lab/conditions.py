@@ -21,10 +21,10 @@ def describe_conditions(plan: Sequence[Mapping[str, Any]], outcomes: Sequence[Ou
     ]
     machines = {(o.made.device, o.made.torch, o.settings["precision"]) for o in outcomes}
     told = sorted(f"{device}, torch {torch or 'unknown'}, {precision}" for device, torch, precision in machines)
-    gains = {name: gain for name in rounds if (gain := late_gain(o for o in outcomes if o.settings["dataset"] == name))}
+    gains = {name: late_gain(o for o in outcomes if o.settings["dataset"] == name) for name in rounds}
     lines.append(f"Made on {'; '.join(told)}.")
-    if gains:
-        shown = ", ".join(f"{name} {gain:+.1f}" for name, gain in gains.items())
+    shown = ", ".join(f"{name} {gain:+.1f}" for name, gain in gains.items() if gain is not None)
+    if shown:
         lines.append(f"Accuracy in the last tenth of the rounds against the tenth before, in points: {shown}.")
     return lines
 

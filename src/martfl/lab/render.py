@@ -86,9 +86,10 @@ def render_figure(results: Results) -> Canvas:
     spec = figure_spec(_part(results.experiment, "figure"))
     axes = (*spec.panels, spec.lines, *([spec.x] if spec.kind == "lines" else []))
     check_unmixed(results.outcomes, axes)
+    older = " († with results of older code)" if any(outcome.old for outcome in results.outcomes) else ""
     return draw(
         spec,
-        title=results.experiment.title,
+        title=results.experiment.title + older,
         planned=results.shown(axes),
         outcomes=results.outcomes,
         paper=results.experiment.paper or None,

@@ -78,10 +78,14 @@ class Store:
     def compact(self, *, drop_old: bool = False) -> int:
         """Both files anew, each in one stream, with the runs that `records` gives; readers see the old or the new.
 
-        `drop_old` leaves out those of older code. How many there were is returned.
+        `drop_old` leaves out those of older code, and the files if nothing else is there. Returns their number.
         """
         with self._locked():
-            return self._rewrite(drop_old)
+            dropped = self._rewrite(drop_old)
+            if drop_old and not self.records():
+                self.lines.unlink()
+                self.curves.unlink()
+            return dropped
 
     def _rewrite(self, drop_old: bool = False) -> int:
         found, rounds = self.records(), self.rounds()

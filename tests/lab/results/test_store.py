@@ -136,6 +136,12 @@ def test_what_is_old_can_be_dropped(store: Store, small: Make) -> None:
     assert [r.config.seed for r in store.records()] == [0] and len(store.rounds()) == 1
 
 
+def test_nothing_is_left_where_everything_is_old(store: Store, small: Make) -> None:
+    store.append(result(small(), code="0123456789ab"))
+    assert store.compact(drop_old=True) == 1 and not list(store.folder.iterdir())
+    assert store.records() == [] and store.rounds() == {}
+
+
 def test_rounds_of_other_columns_are_carried_over(store: Store, small: Make) -> None:
     store.append(result(small()))
     rows = list(csv.reader(io.StringIO(gzip.decompress(store.curves.read_bytes()).decode())))

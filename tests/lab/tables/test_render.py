@@ -127,6 +127,8 @@ def test_results_of_older_code_are_left_out_or_marked(stored) -> None:
     assert current.notes[-1] == "4 runs of older code are left out; --keep-old shows them."
     assert str(everything.figures[0][0]) == "35.00 ± 7.07†"
     assert "†: made by code that has changed since." in everything.notes
+    drawn = [render_figure(load_results(file, out=out, keep_old=old)).get_suptitle() for old in (False, True)]
+    assert drawn == ["Small", "Small († with results of older code)"]
     with pytest.raises(InputError, match="4 runs of older code are there, which --keep-old shows"):
         load_results(file, out=out, only=["seed=0"])
 

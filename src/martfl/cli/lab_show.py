@@ -1,4 +1,4 @@
-"""`martfl lab table`, `figure`, `export`, `drop-old` and `report`: what is done with results."""
+"""`martfl lab table`, `figure`, `export`, `take`, `drop-old` and `report`: what is done with results."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def add_to(app: typer.Typer) -> None:
     app.command("table")(show_table)
     app.command("export")(export)
     app.command("drop-old")(drop_old)
+    app.command("take")(take)
     app.command("report")(report)
     app.command("figure")(show_figure)
 
@@ -65,6 +66,26 @@ def export(
     emit_files({kind: str(path) for kind, path in written.items()}, as_json=json)
 
 
+def take(
+    folder: Annotated[Path, typer.Argument(help="Results of another machine: a folder as --out has it.")],
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("runs"),
+    json: JsonFlag = False,
+) -> None:
+    """Add the results that another machine has made."""
+    from martfl.errors import InputError
+    from martfl.lab.measured import FOLDER
+    from martfl.lab.store import Store
+
+    there = {path.parent.name: Store(out / path.parent.name).take(Store(path.parent)) for path in _files(folder)}
+    benches = sorted((folder / FOLDER).glob("*.json"))
+    if not there and not benches:
+        raise InputError(f"{folder} holds no results: it should have NAME/runs.jsonl")
+    for path in benches:
+        (out / FOLDER).mkdir(parents=True, exist_ok=True)
+        (out / FOLDER / path.name).write_bytes(path.read_bytes())
+    emit(there, as_json=json, render=lambda: [table("Results here", ["experiment", "runs"], there.items())])
+
+
 def drop_old(
     names: Annotated[list[str] | None, typer.Argument(help="Experiments, by file or name; all by default.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("runs"),
@@ -79,8 +100,11 @@ def drop_old(
 
 def _chosen(names: list[str] | None, out: Path) -> list[str]:
     """The experiments named, or all that have results."""
-    there = sorted(path.parent.name for path in out.glob("*/runs.jsonl"))
-    return [Path(name).stem for name in names] if names else there
+    return [Path(name).stem for name in names] if names else [path.parent.name for path in _files(out)]
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*/runs.jsonl"))
 
 
 def report(

@@ -14,7 +14,7 @@ import gzip
 import io
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -43,12 +43,7 @@ class Store:
 
     def records(self) -> list[RunResult]:
         """One result for every run, without its rounds: the last one of the present code, else the last one."""
-        found: dict[tuple[str, str], RunResult] = {}
-        for record in read_lines(self.lines):
-            place = (record.id, record.name)
-            if place not in found or found[place].old or not record.old:
-                found[place] = record
-        return list(found.values())
+        return _chosen(read_lines(self.lines))
 
     def finished(self) -> set[str]:
         """The runs that need not be run again: those of the present code that ended, in whatever state of the model."""
@@ -59,6 +54,8 @@ class Store:
         found: dict[str, list[Row]] = {}
         for row in csv.DictReader(io.StringIO(_unpacked(self.curves)[0])):
             numbers = {name: float(text) if text else None for name, text in row.items() if name != "run"}
+            if numbers["round"] == 1:
+                found[row["run"]] = []  # two processes may have made the same run
             found.setdefault(row["run"], []).append(numbers)
         return found
 
@@ -67,7 +64,7 @@ class Store:
         with self._locked():
             text, whole = _unpacked(self.curves)
             if text and text.partition("\n")[0] != ",".join(HEAD):
-                self._rewrite()  # rounds have other columns by now
+                self._write(self.records(), self.rounds())  # rounds have other columns by now
                 text, whole = _unpacked(self.curves)
             rows = _rows(result.key, (dataclasses.asdict(row) for row in result.history))
             with self.curves.open("ab") as file:
@@ -81,19 +78,25 @@ class Store:
         `drop_old` leaves out those of older code, and the files if nothing else is there. Returns their number.
         """
         with self._locked():
-            dropped = self._rewrite(drop_old)
-            if drop_old and not self.records():
+            found = self.records()
+            kept = [record for record in found if not (drop_old and record.old)]
+            self._write(kept, self.rounds())
+            if drop_old and not kept:
                 self.lines.unlink()
                 self.curves.unlink()
-            return dropped
+            return len(found) - len(kept)
 
-    def _rewrite(self, drop_old: bool = False) -> int:
-        found, rounds = self.records(), self.rounds()
-        kept = [record for record in found if not (drop_old and record.old)]
-        rows = (row for record in kept for row in _rows(record.key, rounds.get(record.key, ())))
+    def take(self, other: Store) -> int:
+        """Add the results of another machine's folder; how many runs are here now."""
+        with self._locked():
+            kept = _chosen([*read_lines(self.lines), *read_lines(other.lines)])
+            self._write(kept, {**self.rounds(), **other.rounds()})
+            return len(kept)
+
+    def _write(self, records: Sequence[RunResult], rounds: Mapping[str, Sequence[Row]]) -> None:
+        rows = (row for record in records for row in _rows(record.key, rounds.get(record.key, ())))
         _replace(self.curves, _packed([HEAD, *rows]))
-        _replace(self.lines, to_lines(kept).encode())
-        return len(found) - len(kept)
+        _replace(self.lines, to_lines(records).encode())
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -104,6 +107,16 @@ class Store:
             yield
         finally:
             os.close(folder)  # and the lock with it
+
+
+def _chosen(records: Iterable[RunResult]) -> list[RunResult]:
+    """Of every run the last result of the present code, else the last one."""
+    found: dict[tuple[str, str], RunResult] = {}
+    for record in records:
+        place = (record.id, record.name)
+        if place not in found or found[place].old or not record.old:
+            found[place] = record
+    return list(found.values())
 
 
 def _rows(key: str, rounds: Iterable[Row]) -> list[tuple[str, ...]]:

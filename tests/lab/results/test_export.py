@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from martfl.cli import app
 from martfl.errors import InputError
 from martfl.lab.export import export_csv
+from martfl.lab.measured import keep_bench
 from martfl.lab.store import Store
 
 ROOT = Path(__file__).parents[3]
@@ -52,6 +53,15 @@ def test_old_results_are_dropped_on_request(out: Path) -> None:
     store.lines.write_text(store.lines.read_text().replace(store.records()[0].made.code, "0123456789ab"))
     result = CliRunner().invoke(app, ["lab", "drop-old", "--out", str(out), "--json"])
     assert json.loads(result.stdout) == {"single": 2} and not store.records()
+
+
+def test_results_are_taken_over_with_their_benchmarks(out: Path, tmp_path: Path) -> None:
+    keep_bench(out, "gas", "a machine", {})
+    command = ["lab", "take", str(out), "--out", str(tmp_path / "mine"), "--json"]
+    assert json.loads(CliRunner().invoke(app, command).stdout) == {"single": 2}
+    assert (tmp_path / "mine/benches/gas.json").read_bytes() == (out / "benches/gas.json").read_bytes()
+    result = CliRunner().invoke(app, ["lab", "take", str(tmp_path / "nothing"), "--out", str(out)])
+    assert isinstance(result.exception, InputError) and "holds no results" in str(result.exception)
 
 
 def test_what_is_missing_is_said(out: Path, tmp_path: Path) -> None:

@@ -136,6 +136,28 @@ def test_what_is_old_can_be_dropped(store: Store, small: Make) -> None:
     assert [r.config.seed for r in store.records()] == [0] and len(store.rounds()) == 1
 
 
+def test_results_of_another_machine_are_added(store: Store, small: Make, tmp_path: Path) -> None:
+    other = Store(tmp_path / "elsewhere")
+    store.append(result(small(seed=0)))
+    store.append(result(small(seed=1), code="0123456789ab", mta=0.1))
+    other.append(result(small(seed=1), mta=0.75))
+    other.append(result(small(seed=2)))
+    assert store.take(other) == 3 and store.take(other) == 3
+    assert [(r.config.seed, r.mta, r.old) for r in store.records()] == [
+        (0, 0.5, False),
+        (1, 0.75, False),
+        (2, 0.5, False),
+    ]
+    assert all(len(store.rounds()[r.key]) == 2 for r in store.records())
+    assert len(other.records()) == 2, "which keeps its own"
+
+
+def test_a_run_that_two_made_counts_once(store: Store, small: Make) -> None:
+    store.append(result(small()))
+    store.append(result(small()))
+    assert len(store.records()) == 1 and [row["round"] for row in store.rounds()[store.records()[0].key]] == [1, 2]
+
+
 def test_nothing_is_left_where_everything_is_old(store: Store, small: Make) -> None:
     store.append(result(small(), code="0123456789ab"))
     assert store.compact(drop_old=True) == 1 and not list(store.folder.iterdir())

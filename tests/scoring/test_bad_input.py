@@ -14,12 +14,12 @@ from martfl.scoring import (
     ScoringError,
     ScoringKey,
     UpdateError,
-    ckks,
     score_in_the_clear,
     score_under_encryption,
 )
-from martfl.scoring import seal as bridge
+from martfl.scoring.ckks import EXACT
 from martfl.scoring.wire import DIGEST_BYTES, HEADER_BYTES
+from martfl.scoring.words import pack_words
 
 UPDATE = np.array([0.5, -2.0, 1.0])
 
@@ -105,7 +105,7 @@ def test_a_fitting_digest_opens_no_other_exception(messages, reseal, kind, examp
 def test_every_header_field_is_checked(messages, reseal, kind):
     raw, read = messages[kind]
     for at in range(HEADER_BYTES):
-        if kind == "reply" and 28 <= at < 36:
+        if kind == "reply" and 19 <= at < 27:
             continue  # the length of a reply is checked when the caller names it
         with pytest.raises(MessageError):
             read(reseal(raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :]))
@@ -115,10 +115,12 @@ def test_refusals_name_the_field_and_both_values(messages, reseal):
     raw, read = messages["baseline"]
     for at, text in [
         (0, "starts with b'mfsc', got b'lfsc'"),
-        (4, "version must be 1, got 0"),
-        (8, "ring must be 4096, got 4097"),
-        (12, r"moduli must be \(1099511390209, 1099511480321\), got \(1099511390208, "),
-        (28, "length must be 3, got 2"),
+        (4, "version must be 2, got 3"),
+        (7, "ring must be 4096, got 4097"),
+        (11, f"modulus must be {EXACT.ring.q}, got {EXACT.ring.q ^ 1}"),
+        (19, "length must be 3, got 2"),
+        (27, "entries must be 0, got 1"),
+        (31, f"seed must be {bytes(32).hex()}, got 01{bytes(31).hex()}"),
         (HEADER_BYTES - 1, "public key must be the one that its header names"),
     ]:
         with pytest.raises(MessageError, match=text):
@@ -137,16 +139,27 @@ def test_words_beyond_the_modulus_are_refused_before_seal_sees_them(messages, re
     for kind in ("reply", "secret"):
         raw, read = messages[kind]
         with pytest.raises(MessageError, match="residue below its modulus"):
-            read(reseal(raw[:HEADER_BYTES] + b"\xff" * 5 + raw[HEADER_BYTES + 5 :]))
+            read(reseal(raw[: HEADER_BYTES + 1] + b"\xff" * 20 + raw[HEADER_BYTES + 21 :]))
     raw, read = messages["baseline"]
     with pytest.raises(MessageError, match="residue below its modulus"):
-        read(reseal(raw[: -DIGEST_BYTES - 5] + b"\xff" * 5 + raw[-DIGEST_BYTES:]))
+        read(reseal(raw[: -DIGEST_BYTES - 11] + b"\xff" * 11 + raw[-DIGEST_BYTES:]))
+
+
+def test_a_constant_beyond_the_modulus_is_refused(messages, reseal):
+    raw, read = messages["reply"]
+    with pytest.raises(MessageError, match="residue below its modulus"):
+        read(reseal(raw[:HEADER_BYTES] + EXACT.ring.q.to_bytes(8, "little") + raw[HEADER_BYTES + 8 :]))
+
+
+def reply_of(raw, reseal, constant, words):
+    """A reply with this content in place of its own."""
+    body = constant.to_bytes(8, "little") + pack_words(words, EXACT.bits)
+    return reseal(raw[:HEADER_BYTES] + body + raw[-DIGEST_BYTES:])
 
 
 def garbage_reply(raw, reseal, seed):
-    q = bridge.ring().q
-    words = np.random.default_rng(seed).integers(0, q, 2 * bridge.DEGREE, dtype=np.uint64)
-    return reseal(raw[:HEADER_BYTES] + bridge.pack_words(words) + raw[-DIGEST_BYTES:])
+    rng, q = np.random.default_rng(seed), EXACT.ring.q
+    return reply_of(raw, reseal, int(rng.integers(q)), rng.integers(0, q, EXACT.degree, dtype=np.uint64))
 
 
 def test_a_reply_outside_the_range_is_refused_without_its_value(messages, key, reseal):
@@ -164,10 +177,8 @@ def test_a_reply_outside_the_range_is_refused_without_its_value(messages, key, r
 
 def test_a_forged_score_within_the_range_is_not_noticed_here(messages, key, reseal):
     """Forgery is not prevented: a reply encrypted for a wished-for score reads as that score."""
-    wish = np.full(bridge.DEGREE, round(0.75 * ckks.TARGET_SCALE), np.uint64)  # a constant polynomial
-    words = np.concatenate([wish, np.zeros(bridge.DEGREE, np.uint64)])
-    raw = messages["reply"][0]
-    forged = reseal(raw[:HEADER_BYTES] + bridge.pack_words(words) + raw[-DIGEST_BYTES:])
+    wish = round(0.75 * EXACT.target)
+    forged = reply_of(messages["reply"][0], reseal, wish, np.zeros(EXACT.degree, np.uint64))
     assert key.decrypt_score(forged) == pytest.approx(0.75)
 
 

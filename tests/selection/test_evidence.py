@@ -130,7 +130,7 @@ def test_every_provider_has_a_reason_and_only_delivered_updates_a_weight(world, 
     "options",
     [
         {"budget": 0.0}, {"budget": 1.1}, {"false_drop": 0.0}, {"memory": 1.0}, {"attackers": 1.0}, {"worth": 0.0},
-        {"look": 0}, {"every": 0}, {"sketch": 10}, {"aligned": -1.0}, {"length_spread": 0.0}, {"without": ("luck",)},
+        {"look": 0}, {"every": 0}, {"direction": 10}, {"aligned": -1.0}, {"length_spread": 0.0}, {"without": ("luck",)},
     ],
 )  # fmt: skip
 def test_parameters_out_of_range_are_refused(options) -> None:

@@ -26,20 +26,35 @@ def selection(
 @app.command()
 def scoring(
     parameters: Annotated[int, typer.Option(help="Parameters of the model.")] = 1_000_000,
+    sketch: Annotated[
+        int, typer.Option(min=-1, help="Entries of the sketch; 0 for none, -1 as the terms have it.")
+    ] = -1,
     repeats: Annotated[int, typer.Option(min=1, help="Encryptions of which the median time is taken.")] = 3,
     json: JsonFlag = False,
 ) -> None:
     """Bytes, CPU seconds and errors of private scoring, beside the settings of the paper's authors."""
     from martfl.bench.scoring import bench_scoring
+    from martfl.bench.scoring_tables import tables
 
-    result = bench_scoring(parameters=parameters, repeats=repeats)
-    rows = [
-        (name, f"{getattr(result.ours, name):.4g}", f"{getattr(result.prototype, name):.4g}", f"{ratio:.1f}")
-        for name, ratio in result.ratios.items()
-    ]
-    rows.append(("max_error", f"{result.ours.max_error:.1e}", f"{result.prototype.max_error:.1e}", ""))
-    title = f"Private scoring, {result.parameters:,} parameters"
-    emit(result, as_json=json, render=lambda: [table(title, ["", "ours", "prototype", "ratio"], rows)])
+    result = bench_scoring(parameters=parameters, repeats=repeats, sketch=None if sketch < 0 else sketch)
+    emit(result, as_json=json, render=lambda: tables(result))
+
+
+@app.command()
+def scoring_privacy(
+    parameters: Annotated[int, typer.Option(help="Parameters of the model.")] = 44_426,
+    sketch: Annotated[int, typer.Option(min=-1, help="Entries of the sketch; -1 as the terms have it, or fewer.")] = -1,
+    epochs: Annotated[int, typer.Option(help="Epochs in which the buyer asks about the same update.")] = 60,
+    baselines: Annotated[int, typer.Option(help="Baselines that it may send in an epoch.")] = 4,
+    json: JsonFlag = False,
+) -> None:
+    """What a buyer that picks its baselines learns of an update, with a sketch and without."""
+    from martfl.bench.scoring_privacy import bench_privacy
+    from martfl.bench.scoring_tables import privacy_table
+
+    entries = None if sketch < 0 else sketch
+    result = bench_privacy(parameters=parameters, sketch=entries, epochs=epochs, baselines=baselines)
+    emit(result, as_json=json, render=lambda: [privacy_table(result)])
 
 
 @app.command()
@@ -93,6 +108,7 @@ def lab(
         ("parameters", *(f"{t.parameters:,}" for t in result)),
         ("s a round", *(f"{t.round_s:.3f}" for t in result)),
         ("training, s", *(f"{t.train_s:.3f}" for t in result)),
+        *((f"{rule} alone, s", *(f"{t.rules_s[rule]:.4f}" for t in result)) for rule in result[0].rules_s),
         ("plain loop, s", *(f"{t.plain_s:.3f}" for t in result)),
         ("ratio", *(f"{t.speedup:.1f}" for t in result)),
         ("same bits again", *("yes" if t.repeats_exactly else "NO" for t in result)),

@@ -1,19 +1,30 @@
-"""Cosine similarity of updates, in the clear and under CKKS (design section 4, paper section 4.3).
+"""Cosine similarity of updates or of their sketches, in the clear and under CKKS (paper section 4.3).
 
 `ScoringKey` and `score_under_encryption` load TenSEAL on first use; all else needs NumPy only.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from martfl.scoring.cosine import SCORE_ERROR, SCORE_TOLERANCE, ScoreCheck, check_score, cosine
+from martfl.scoring.cosine import (
+    SCORE_ERROR,
+    SCORE_TOLERANCE,
+    ScoreCheck,
+    ScoreError,
+    check_score,
+    cosine,
+    score_error,
+)
 from martfl.scoring.errors import MessageError, ReplyError, ScoringError, UpdateError
 from martfl.scoring.interface import Key, Scorer, scorer
 from martfl.scoring.plain import PlainKey, score_in_the_clear
+from martfl.scoring.sketch import Sketch, sketch_seed
+from martfl.scoring.terms import DEFAULT_ENTRIES, sketch_entries
 
 if TYPE_CHECKING:
     from martfl.scoring.ckks import ScoringKey, score_under_encryption
 
 __all__ = [
+    "DEFAULT_ENTRIES",
     "SCORE_ERROR",
     "SCORE_TOLERANCE",
     "Key",
@@ -21,15 +32,20 @@ __all__ = [
     "PlainKey",
     "ReplyError",
     "ScoreCheck",
+    "ScoreError",
     "Scorer",
     "ScoringError",
     "ScoringKey",
+    "Sketch",
     "UpdateError",
     "check_score",
     "cosine",
+    "score_error",
     "score_in_the_clear",
     "score_under_encryption",
     "scorer",
+    "sketch_entries",
+    "sketch_seed",
 ]
 
 

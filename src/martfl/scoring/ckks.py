@@ -1,40 +1,73 @@
-"""The cosine under CKKS: one encrypted baseline to all providers, one ciphertext back from each.
+"""The cosine under CKKS: one encrypted baseline to all providers, one small message back from each.
 
-Two parameters share a complex slot. With `g = a+ib` and the conjugate `u = c−id`, `Re(g·u) = ac+bd`, and the constant
-coefficient of a product polynomial is the mean of its N embeddings (slots and their conjugates):
+A block of N numbers stands in the coefficients of a polynomial g(X), the provider's in those of u(1/X):
 
-    coefficient 0 of Σ_chunks G·U = (2/N)·Σ_slots Re(g·u)·s_g·s_u = cos·2^38,  s_g = 2^21·√(N/2), s_u = 2^17·√(N/2)
+    coefficient 0 of Σ_blocks g(X)·u(1/X) = Σ g_i·u_i = cos·T,   ‖g‖ = T/s, ‖u‖ = s, T = 2^(bits of q − 2)
 
-which stays below q/2 = 2^39. Error (one sigma, of a cosine): encryption noise 3.2·2^-21, rounding of u 0.29·2^-17,
-flooding 2^-18/√3; six sigma of the unbounded part and the flooding's bound are below SCORE_ERROR.
+so that any cosine and its noise stay within ±q/2. Error, of a cosine, one sigma: encryption noise 3.2·s/T, and rounding
+of u 0.4/s, which a sketch does not have, since its entries are integers already. Five sigma of these beyond the
+flooding's bound 2^-16 are below SCORE_ERROR.
 """
 
 import hashlib
-import math
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import tenseal.sealapi as sealapi
-from numpy.typing import ArrayLike, NDArray
 
 from martfl.scoring import hiding, seal
-from martfl.scoring.cosine import SCORE_ERROR, Direction, direction
+from martfl.scoring.cosine import most_score, update_direction
+from martfl.scoring.direction import Direction, Vector
 from martfl.scoring.errors import MessageError, ReplyError
-from martfl.scoring.seal import DEGREE, SEED_BYTES, WORD_BYTES
+from martfl.scoring.seal import SEED_BYTES, Ring
 from martfl.scoring.sender import Sender
-from martfl.scoring.wire import Header, Kind, Message, Reader, Scheme, require, sealed
+from martfl.scoring.sketch import NORM, Sketch
+from martfl.scoring.wire import Header, Kind, Message, Reader, Scheme, header_of, require, sealed
+from martfl.scoring.words import Words, pack_words, packed_bytes, unpack_words
 
-BASELINE_SCALE = 2.0**21 * math.sqrt(DEGREE / 2)
-UPDATE_SCALE = 2.0**17 * math.sqrt(DEGREE / 2)
-TARGET_SCALE = 2.0**38  # (2/N)·BASELINE_SCALE·UPDATE_SCALE
-RUN_BYTES = DEGREE * WORD_BYTES  # one polynomial modulo one prime
-PUBLIC_BYTES = SEED_BYTES + 2 * RUN_BYTES
+_CONSTANT = struct.Struct("<Q")  # c0's constant coefficient in a reply
 
 
-def _header(kind: Kind, length: int, fingerprint: bytes) -> Header:
-    return Header(kind, Scheme.CKKS, DEGREE, seal.ring().moduli, length, fingerprint)
+@dataclass(frozen=True)
+class Size:
+    """A ring, and how long the update's vector is in it."""
+
+    degree: int  # N: numbers to a ciphertext
+    bits: int  # of the modulus q; SEAL allows 54 at N = 2048 and 109 at N = 4096 for 128-bit security
+    update_scale: float  # s
+
+    @property
+    def ring(self) -> Ring:
+        """SEAL's objects."""
+        return seal.ring(self.degree, self.bits)
+
+    @property
+    def target(self) -> float:
+        """T: what a cosine of 1 is in the plaintext."""
+        return 2.0 ** (self.bits - 2)
+
+    @property
+    def run_bytes(self) -> int:
+        """One polynomial on the wire."""
+        return packed_bytes(self.degree, self.bits)
+
+
+EXACT = Size(4096, 44, 2.0**19)
+SKETCHED = Size(2048, 37, NORM)
+
+
+def size_of(sketch: Sketch | None) -> Size:
+    """The size for whole vectors, or for sketches."""
+    return EXACT if sketch is None else SKETCHED
+
+
+def _header(kind: Kind, fingerprint: bytes, *, length: int, sketch: Sketch | None) -> Header:
+    size = size_of(sketch)
+    ring = {"ring": size.degree, "modulus": size.ring.q}
+    return header_of(kind, Scheme.CKKS, fingerprint, length=length, sketch=sketch, **ring)
 
 
 def fingerprint_of(public: bytes) -> bytes:
@@ -42,32 +75,21 @@ def fingerprint_of(public: bytes) -> bytes:
     return hashlib.sha256(public).digest()
 
 
-def encode(block: NDArray[np.float64], *, conjugate: bool = False) -> Any:
-    """A block of at most N scaled numbers as one plaintext: the first N/2 real parts, the others imaginary."""
-    half = DEGREE // 2
-    slots = np.zeros(half, np.complex128)  # (N/2,)
-    slots.real[: block.size] = block[:half]
-    slots.imag[: max(0, block.size - half)] = -block[half:] if conjugate else block[half:]
-    plain = sealapi.Plaintext()
-    seal.ring().encoder.encode(slots.tolist(), seal.SCALE, plain)
-    return plain
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoringKey(Sender):
     """The acquirer's key, one per epoch. Whoever holds it can read baselines; `repr` shows its name only."""
 
     secret: Any  # SEAL's secret key
-    public: bytes  # (PUBLIC_BYTES,): seed ‖ b mod q ‖ b mod p; travels with every baseline
+    public: bytes  # seed ‖ b; travels with every baseline
+    sketch: Sketch | None = None
 
     @classmethod
-    def generate(cls) -> Self:
-        """A fresh key. Its public part is a seeded encryption of zero at key level, so that `a` is nobody's choice."""
-        ring = seal.ring()
+    def generate(cls, sketch: Sketch | None = None) -> Self:
+        """A fresh key. Its public part is a seeded encryption of zero, so that `a` is nobody's choice."""
+        ring = size_of(sketch).ring
         secret = sealapi.KeyGenerator(ring.context).secret_key()
-        zero = sealapi.Encryptor(ring.context, secret).encrypt_zero_symmetric(list(ring.key_id))
-        words, seed = seal.seeded_parts(zero, primes=2)
-        return cls(secret, seed + seal.pack_words(words))
+        words, seed = ring.seeded_parts(sealapi.Encryptor(ring.context, secret).encrypt_zero_symmetric())
+        return cls(secret, seed + pack_words(words, ring.bits), sketch)
 
     @property
     def fingerprint(self) -> bytes:
@@ -78,72 +100,80 @@ class ScoringKey(Sender):
         return f"ScoringKey({self.fingerprint.hex()[:16]})"
 
     def _baseline(self, baseline: Direction) -> Iterator[bytes]:
-        encryptor = sealapi.Encryptor(seal.ring().context, self.secret)
-        yield _header(Kind.BASELINE, baseline.size, self.fingerprint).pack()
+        size = size_of(self.sketch)
+        ring, scale = size.ring, size.target / size.update_scale
+        encryptor, rng = sealapi.Encryptor(ring.context, self.secret), np.random.default_rng()
+        yield _header(Kind.BASELINE, self.fingerprint, length=baseline.parameters, sketch=self.sketch).pack()
         yield self.public
-        for block in baseline.blocks(DEGREE, scale=BASELINE_SCALE):
-            words, seed = seal.seeded_parts(encryptor.encrypt_symmetric(encode(block)))
-            yield seed + seal.pack_words(words)
+        for block in baseline.blocks(ring.degree, scale=scale):
+            words, seed = ring.seeded_parts(encryptor.encrypt_symmetric(ring.encode(block, rng)))
+            yield seed + pack_words(words, ring.bits)
 
     def decrypt_score(self, reply: Message, *, parameters: int | None = None) -> float:
         """The cosine in a provider's reply; `parameters` additionally pins the model's length."""
-        reader = Reader(reply)
+        size, reader = size_of(self.sketch), Reader(reply)
         header = reader.header()
         length = header.length if parameters is None else parameters
-        require(header, wanted=_header(Kind.REPLY, length, self.fingerprint))
-        words = seal.unpack_words(reader.take(2 * RUN_BYTES), (seal.ring().q,) * 2)
+        require(header, wanted=_header(Kind.REPLY, self.fingerprint, length=length, sketch=self.sketch))
+        (constant,) = _CONSTANT.unpack(reader.take(_CONSTANT.size))
+        words = unpack_words(reader.take(size.run_bytes), size.bits, size.ring.q)
         reader.finish()
-        score = self._target(words) / TARGET_SCALE
-        if abs(score) > 1.0 + SCORE_ERROR:
+        if constant >= size.ring.q:
+            raise MessageError("every word of a message must be a residue below its modulus")
+        score = self.phase(constant, words) / size.target
+        if abs(score) > most_score(self.sketch):
             raise ReplyError("a reply must decrypt to a cosine, a number in [-1, 1]")
         return min(1.0, max(-1.0, score))
 
-    def _target(self, words: seal.Words) -> int:
-        """The constant coefficient of the decrypted polynomial, centred around 0."""
-        ring, plain = seal.ring(), sealapi.Plaintext()
-        item = seal.ciphertext(words)
+    def phase(self, constant: int, words: Words) -> int:
+        """The constant coefficient of c0 + c1·s, centred around 0: the scaled cosine and its noise."""
+        ring, plain = size_of(self.sketch).ring, sealapi.Plaintext()
+        item = ring.ciphertext(np.concatenate([np.full(ring.degree, constant, np.uint64), words]))
         with seal.refusing():
             sealapi.Decryptor(ring.context, self.secret).decrypt(item, plain)
-        total = int(seal.plaintext_words(plain).sum()) * pow(DEGREE, -1, ring.q) % ring.q
+        total = ring.constant(ring.plaintext_words(plain))
         return total - ring.q if total > ring.q // 2 else total
 
     def to_bytes(self) -> bytes:
         """The whole key, secret included, for the acquirer's own journal; never to be sent."""
-        secret = seal.pack_words(seal.plaintext_words(self.secret, primes=2))
-        return b"".join(sealed([_header(Kind.SECRET, 0, self.fingerprint).pack(), secret, self.public]))
+        ring = size_of(self.sketch).ring
+        header = _header(Kind.SECRET, self.fingerprint, length=0, sketch=self.sketch).pack()
+        secret = pack_words(ring.plaintext_words(self.secret), ring.bits)
+        return b"".join(sealed([header, secret, self.public]))
 
     @classmethod
-    def from_bytes(cls, raw: Message) -> Self:
+    def from_bytes(cls, raw: Message, sketch: Sketch | None = None) -> Self:
         """The key that `to_bytes` gave."""
-        reader = Reader(raw)
+        reader, size = Reader(raw), size_of(sketch)
         header = reader.header()
-        require(header, wanted=_header(Kind.SECRET, 0, header.fingerprint))
-        words = seal.unpack_words(reader.take(2 * RUN_BYTES), seal.ring().moduli)
-        public = _take_public(reader, header)
+        require(header, wanted=_header(Kind.SECRET, header.fingerprint, length=0, sketch=sketch))
+        words = unpack_words(reader.take(size.run_bytes), size.bits, size.ring.q)
+        public = _take_public(reader, header, size)
         reader.finish()
-        return cls(seal.secret_key(words), public)
+        return cls(size.ring.secret_key(words), public, sketch)
 
 
-def _take_public(reader: Reader, header: Header) -> bytes:
-    public = reader.take(PUBLIC_BYTES)
+def _take_public(reader: Reader, header: Header, size: Size) -> bytes:
+    public = reader.take(SEED_BYTES + size.run_bytes)
     if fingerprint_of(public) != header.fingerprint:
         raise MessageError("the message's public key must be the one that its header names")
     return public
 
 
-def _public_key(public: bytes) -> Any:
-    words = seal.unpack_words(public[SEED_BYTES:], seal.ring().moduli)
-    return seal.public_key(words, public[:SEED_BYTES])
+def public_key(public: bytes, size: Size) -> Any:
+    """SEAL's key from the public part of a message."""
+    words = unpack_words(public[SEED_BYTES:], size.bits, size.ring.q)
+    return size.ring.public_key(words, public[:SEED_BYTES])
 
 
-def products(reader: Reader, update: Direction) -> Iterator[Any]:
-    """The encrypted baseline times the update, chunk by chunk."""
-    ring = seal.ring()
-    with seal.memory_file() as file:  # one for all chunks: making it costs as much as reading a chunk
-        for block in update.blocks(DEGREE, scale=UPDATE_SCALE):
+def products(reader: Reader, update: Direction, size: Size) -> Iterator[Any]:
+    """The encrypted baseline times the update, block by block."""
+    ring, rng = size.ring, np.random.default_rng()
+    with seal.memory_file() as file:  # one for all blocks: making it costs as much as reading a block
+        for block in update.blocks(ring.degree, scale=size.update_scale):
             seed = reader.take(SEED_BYTES)
-            item = seal.seeded_ciphertext(seal.unpack_words(reader.take(RUN_BYTES), (ring.q,)), seed, file)
-            plain = encode(block, conjugate=True)
+            item = ring.seeded_ciphertext(unpack_words(reader.take(size.run_bytes), ring.bits, ring.q), seed, file)
+            plain = ring.encode(block, rng, conjugate=True)
             if plain.is_zero():  # contributes nothing, and SEAL refuses to make the transparent ciphertext
                 continue
             with seal.refusing():
@@ -151,18 +181,18 @@ def products(reader: Reader, update: Direction) -> Iterator[Any]:
             yield item
 
 
-def score_under_encryption(message: Message, update: ArrayLike) -> bytes:
+def score_under_encryption(message: Message, update: Vector, *, sketch: Sketch | None = None) -> bytes:
     """The provider's side: a reply that tells the key's holder the cosine of `update` with its baseline, no more.
 
     Answer one baseline per key and update: every further reply tells the buyer a further number.
     """
-    mine = direction(update)
-    reader = Reader(message)
+    mine, size, reader = update_direction(update, sketch), size_of(sketch), Reader(message)
     header = reader.header()
-    require(header, wanted=_header(Kind.BASELINE, mine.size, header.fingerprint))
-    total = hiding.cover(_public_key(_take_public(reader, header)))
-    for item in products(reader, mine):
-        seal.ring().evaluator.add_inplace(total, item)
+    require(header, wanted=_header(Kind.BASELINE, header.fingerprint, length=mine.parameters, sketch=sketch))
+    total = hiding.cover(size.ring, public_key(_take_public(reader, header, size), size))
+    for item in products(reader, mine, size):
+        size.ring.evaluator.add_inplace(total, item)
     reader.finish()
-    body = seal.pack_words(seal.ciphertext_words(total))
-    return b"".join(sealed([_header(Kind.REPLY, mine.size, header.fingerprint).pack(), body]))
+    constant, words = hiding.last_step(size.ring, total)
+    head = _header(Kind.REPLY, header.fingerprint, length=mine.parameters, sketch=sketch).pack()
+    return b"".join(sealed([head, _CONSTANT.pack(constant), pack_words(words, size.bits)]))

@@ -1,90 +1,60 @@
-"""The cosine of two updates in the clear, block by block, and the check of a score after delivery."""
+"""The score in the clear, of whole vectors or of their sketches, and its check after delivery."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
+from martfl.scoring.direction import Direction, Vector, cosine_of, direction
 from martfl.scoring.errors import UpdateError
+from martfl.scoring.sketch import NORM, Sketch
 
-SCORE_ERROR = 2e-5  # largest difference between a score under encryption and the exact cosine (six sigma)
+SCORE_ERROR = 2e-5  # the most that encryption changes a score: flooding, and five sigma of noise beyond it
 SCORE_TOLERANCE = 5e-5  # what `check_score` forgives: beyond any honest error, far below any gap that selection sees
 
-_BLOCK = 1 << 18
+
+def baseline_direction(vector: Vector, sketch: Sketch | None) -> Direction:
+    """What the acquirer compares with: a vector, or its sketch."""
+    return direction(vector, name="baseline") if sketch is None else sketch.baseline(vector)
 
 
-@dataclass(frozen=True, eq=False)
-class Direction:
-    """A finite, non-zero vector seen as a unit vector; normalised block by block, never copied whole."""
-
-    values: NDArray[Any]  # (m,)
-    peak: float  # max|x|: dividing by it first keeps squares within range for any finite x
-    norm: float  # ‖x / peak‖
-
-    @property
-    def size(self) -> int:
-        """The number of parameters m."""
-        return int(self.values.size)
-
-    def blocks(self, width: int, *, scale: float = 1.0) -> Iterator[NDArray[np.float64]]:
-        """All of scale·x/‖x‖ in blocks of `width`; the last may be shorter."""
-        factor = scale / self.norm
-        for start in range(0, self.size, width):
-            block = np.divide(self.values[start : start + width], self.peak, dtype=np.float64)  # (≤ width,)
-            block *= factor
-            yield block
+def update_direction(vector: Vector, sketch: Sketch | None) -> Direction:
+    """What a provider compares: its update, or the rounded sketch of it."""
+    return direction(vector) if sketch is None else sketch.update(vector)
 
 
-def direction(update: ArrayLike, *, name: str = "update") -> Direction:
-    """Check that `update` has a direction, and give it."""
-    values = _as_vector(update, name)
-    peak = max(_peak(values[start : start + _BLOCK], name) for start in range(0, values.size, _BLOCK))
-    if peak == 0.0:
-        raise UpdateError(f"{name} must have a non-zero entry, got {values.size} zeros: a cosine with it is undefined")
-    raw = Direction(values, peak, 1.0)
-    return Direction(values, peak, math.sqrt(math.fsum(_dot(block, block) for block in raw.blocks(_BLOCK))))
+def cosine(baseline: Vector, update: Vector, *, sketch: Sketch | None = None) -> float:
+    """The score of the paper's section 4, `s = ⟨g, u⟩ / (‖g‖·‖u‖)`; with a sketch, that of the sketches.
+
+    An all-zero sketch of a vector that is not zero scores 0: nothing is known of it.
+    """
+    return _score(baseline_direction(baseline, sketch), update_direction(update, sketch))
 
 
-def _as_vector(update: ArrayLike, name: str) -> NDArray[Any]:
-    try:
-        values = np.asarray(update)
-    except (TypeError, ValueError, RuntimeError):
-        raise UpdateError(f"{name} must be a vector of real numbers, got {type(update).__name__}") from None
-    if values.dtype.kind not in "fiu":
-        raise UpdateError(f"{name} must hold real numbers, got dtype {values.dtype}")
-    if values.ndim != 1 or values.size == 0:
-        raise UpdateError(f"{name} must be a vector of at least one entry, got shape {values.shape}")
-    return values
+def _score(baseline: Direction, update: Direction) -> float:
+    if baseline.parameters != update.parameters:
+        raise UpdateError(f"both vectors must have the same length, got {baseline.parameters} and {update.parameters}")
+    return cosine_of(baseline, update)
 
 
-def _peak(block: NDArray[Any], name: str) -> float:
-    with np.errstate(over="ignore"):
-        wide = block.astype(np.float64, copy=False)
-    peak = float(np.maximum(wide.max(), -wide.min()))  # NaN wins both
-    if not math.isfinite(peak):
-        raise UpdateError(f"{name} must be finite, got NaN or infinity")
-    return peak
+def most_score(sketch: Sketch | None) -> float:
+    """The largest |score| that an honest reply can decrypt to: a rounded sketch may be a little longer than NORM."""
+    return 1.0 + SCORE_ERROR + (math.sqrt(sketch.entries) / NORM if sketch else 0.0)
 
 
-def _dot(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    """⟨x, y⟩ without BLAS, whose idle threads would burn as much time again as the sum takes."""
-    return float(np.einsum("i,i->", x, y))
+@dataclass(frozen=True)
+class ScoreError:
+    """How far a score may be from the cosine of the updates; what a selection rule must not read into differences."""
+
+    deviation: float  # standard deviation of the estimate: 0 without a sketch
+    noise: float  # the most that encryption adds: two scores of the same update differ by at most twice this
 
 
-def cosine_of(first: Direction, second: Direction) -> float:
-    """`cos = Σ x_i·y_i` of two unit vectors, kept within [-1, 1] against rounding."""
-    if first.size != second.size:
-        raise UpdateError(f"both vectors must have the same length, got {first.size} and {second.size}")
-    pairs = zip(first.blocks(_BLOCK), second.blocks(_BLOCK), strict=True)
-    return min(1.0, max(-1.0, math.fsum(_dot(x, y) for x, y in pairs)))
+def score_error(entries: int) -> ScoreError:
+    """The error of scores over sketches of so many entries; 0 entries: whole vectors.
 
-
-def cosine(baseline: ArrayLike, update: ArrayLike) -> float:
-    """The score of the paper's section 4: `s = ⟨g, u⟩ / (‖g‖·‖u‖)`."""
-    return cosine_of(direction(baseline, name="baseline"), direction(update))
+    Var = (1/K)·(1 + cos²) at most by collisions, 1/(4·NORM²) at most by rounding
+    """
+    variance = 1.0 / entries + 0.25 / NORM**2 if entries else 0.0
+    return ScoreError(deviation=math.sqrt(variance), noise=SCORE_ERROR)
 
 
 @dataclass(frozen=True)
@@ -101,18 +71,23 @@ class ScoreCheck:
 
 
 def check_score(
-    reported: float, baseline: ArrayLike, update: ArrayLike, *, tolerance: float = SCORE_TOLERANCE
+    reported: float,
+    baseline: Vector,
+    update: Vector,
+    *,
+    sketch: Sketch | None = None,
+    tolerance: float = SCORE_TOLERANCE,
 ) -> ScoreCheck:
-    """Say whether `reported`, learnt under encryption, is the cosine of the update delivered afterwards.
+    """Say whether `reported`, learnt under encryption, is the score of the update delivered afterwards.
 
-    A delivered vector without a direction (zero, NaN, another length) cannot have had an honest score; a bad baseline
-    is the caller's own and raises.
+    With a sketch, that of the same sketches: the sketch's own error takes no part. A delivered vector without a
+    direction (zero, NaN, another length) cannot have had an honest score; a bad baseline is the caller's own: raises.
     """
     if not 0.0 <= tolerance < 2.0:
         raise UpdateError(f"tolerance must lie in [0, 2), got {tolerance}")
-    target = direction(baseline, name="baseline")
+    target = baseline_direction(baseline, sketch)
     try:
-        expected = cosine_of(target, direction(update))
+        expected = _score(target, update_direction(update, sketch))
     except UpdateError:
         return ScoreCheck(False, float(reported), None, tolerance)
     return ScoreCheck(abs(float(reported) - expected) <= tolerance, float(reported), expected, tolerance)

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import BinaryIO, Protocol
 
-from numpy.typing import ArrayLike
-
 from martfl.scoring import plain
+from martfl.scoring.cosine import ScoreCheck, ScoreError, check_score, score_error
+from martfl.scoring.direction import Vector
 from martfl.scoring.errors import ScoringError
+from martfl.scoring.sketch import Sketch
 from martfl.scoring.wire import Message
 
 
@@ -18,13 +20,13 @@ class Key(Protocol):
     def fingerprint(self) -> bytes:
         """The key's public name, 32 bytes."""
 
-    def encrypt_baseline(self, update: ArrayLike) -> bytes:
+    def encrypt_baseline(self, update: Vector) -> bytes:
         """The message to all providers."""
 
-    def encrypt_chunks(self, update: ArrayLike) -> Iterator[bytes]:
+    def encrypt_chunks(self, update: Vector) -> Iterator[bytes]:
         """The same in parts."""
 
-    def write_baseline(self, update: ArrayLike, file: BinaryIO) -> int:
+    def write_baseline(self, update: Vector, file: BinaryIO) -> int:
         """The same to a file."""
 
     def decrypt_score(self, reply: Message, *, parameters: int | None = None) -> float:
@@ -36,20 +38,42 @@ class Key(Protocol):
 
 @dataclass(frozen=True)
 class Scorer:
-    """A scheme: how the acquirer makes a key, how it restores one, how a provider answers."""
+    """A scheme: how the acquirer makes a key, how it restores one, how a provider answers, how an answer is checked."""
 
     name: str
     generate: Callable[[], Key]
     restore: Callable[[bytes], Key]
-    score: Callable[[Message, ArrayLike], bytes]
+    score: Callable[[Message, Vector], bytes]
+    sketch: Sketch | None = None
+
+    def check(self, reported: float, baseline: Vector, update: Vector) -> ScoreCheck:
+        """Whether a reported score is that of the update delivered afterwards."""
+        return check_score(reported, baseline, update, sketch=self.sketch)
+
+    @property
+    def error(self) -> ScoreError:
+        """How far its scores may be from the cosines of whole updates."""
+        return score_error(self.sketch.entries if self.sketch else 0)
 
 
-def scorer(name: str) -> Scorer:
-    """The scorer called "ckks" or "plain"; TenSEAL is imported for the first only."""
+def scorer(name: str, *, sketch: Sketch | None = None) -> Scorer:
+    """The scorer called "ckks" or "plain", over sketches where one is given; TenSEAL is imported for the first only."""
     if name == "plain":
-        return Scorer(name, plain.PlainKey.generate, plain.PlainKey.from_bytes, plain.score_in_the_clear)
+        return _scorer(name, sketch, plain.PlainKey.generate, plain.PlainKey.from_bytes, plain.score_in_the_clear)
     if name != "ckks":
         raise ScoringError(f"a scorer must be ckks or plain, got {name!r}")
     from martfl.scoring import ckks
 
-    return Scorer(name, ckks.ScoringKey.generate, ckks.ScoringKey.from_bytes, ckks.score_under_encryption)
+    return _scorer(name, sketch, ckks.ScoringKey.generate, ckks.ScoringKey.from_bytes, ckks.score_under_encryption)
+
+
+def _scorer(
+    name: str,
+    sketch: Sketch | None,
+    generate: Callable[[Sketch | None], Key],
+    restore: Callable[[bytes, Sketch | None], Key],
+    answer: Callable[..., bytes],
+) -> Scorer:
+    return Scorer(
+        name, lambda: generate(sketch), lambda raw: restore(raw, sketch), partial(answer, sketch=sketch), sketch
+    )

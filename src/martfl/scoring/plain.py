@@ -11,19 +11,20 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from martfl.scoring.cosine import Direction, direction
+from martfl.scoring.cosine import update_direction
+from martfl.scoring.direction import Direction, Vector
 from martfl.scoring.errors import MessageError, ReplyError
 from martfl.scoring.sender import Sender
-from martfl.scoring.wire import Header, Kind, Message, Reader, Scheme, require, sealed
+from martfl.scoring.sketch import Sketch
+from martfl.scoring.wire import Header, Kind, Message, Reader, Scheme, header_of, require, sealed
 
 _BLOCK = 4096
 _SCORE = struct.Struct("<d")
 
 
-def _header(kind: Kind, length: int, fingerprint: bytes) -> Header:
-    return Header(kind, Scheme.PLAIN, 0, (), length, fingerprint)
+def _header(kind: Kind, fingerprint: bytes, *, length: int, sketch: Sketch | None) -> Header:
+    return header_of(kind, Scheme.PLAIN, fingerprint, ring=0, modulus=0, length=length, sketch=sketch)
 
 
 @dataclass(frozen=True)
@@ -31,14 +32,15 @@ class PlainKey(Sender):
     """No key, only a name that ties replies to a baseline."""
 
     fingerprint: bytes  # (32,)
+    sketch: Sketch | None = None
 
     @classmethod
-    def generate(cls) -> Self:
+    def generate(cls, sketch: Sketch | None = None) -> Self:
         """A fresh name."""
-        return cls(os.urandom(32))
+        return cls(os.urandom(32), sketch)
 
     def _baseline(self, baseline: Direction) -> Iterator[bytes]:
-        yield _header(Kind.BASELINE, baseline.size, self.fingerprint).pack()
+        yield _header(Kind.BASELINE, self.fingerprint, length=baseline.parameters, sketch=self.sketch).pack()
         for block in baseline.blocks(_BLOCK):
             yield block.astype("<f8").tobytes()
 
@@ -47,7 +49,7 @@ class PlainKey(Sender):
         reader = Reader(reply)
         header = reader.header()
         length = header.length if parameters is None else parameters
-        require(header, wanted=_header(Kind.REPLY, length, self.fingerprint))
+        require(header, wanted=_header(Kind.REPLY, self.fingerprint, length=length, sketch=self.sketch))
         score = float(_SCORE.unpack(reader.take(_SCORE.size))[0])
         reader.finish()
         if not -1.0 <= score <= 1.0:
@@ -56,28 +58,28 @@ class PlainKey(Sender):
 
     def to_bytes(self) -> bytes:
         """The key for a journal."""
-        return b"".join(sealed([_header(Kind.SECRET, 0, self.fingerprint).pack()]))
+        return b"".join(sealed([_header(Kind.SECRET, self.fingerprint, length=0, sketch=self.sketch).pack()]))
 
     @classmethod
-    def from_bytes(cls, raw: Message) -> Self:
+    def from_bytes(cls, raw: Message, sketch: Sketch | None = None) -> Self:
         """The key from a journal."""
         reader = Reader(raw)
         header = reader.header()
-        require(header, wanted=_header(Kind.SECRET, 0, header.fingerprint))
+        require(header, wanted=_header(Kind.SECRET, header.fingerprint, length=0, sketch=sketch))
         reader.finish()
-        return cls(header.fingerprint)
+        return cls(header.fingerprint, sketch)
 
 
-def score_in_the_clear(message: Message, update: ArrayLike) -> bytes:
+def score_in_the_clear(message: Message, update: Vector, *, sketch: Sketch | None = None) -> bytes:
     """The provider's side: the cosine of its update with the baseline of the message."""
-    mine = direction(update)
-    reader = Reader(message)
+    mine, reader = update_direction(update, sketch), Reader(message)
     header = reader.header()
-    require(header, wanted=_header(Kind.BASELINE, mine.size, header.fingerprint))
+    require(header, wanted=_header(Kind.BASELINE, header.fingerprint, length=mine.parameters, sketch=sketch))
     with np.errstate(all="ignore"):
         total = sum(float(np.frombuffer(reader.take(8 * block.size), "<f8") @ block) for block in mine.blocks(_BLOCK))
     reader.finish()
     if not math.isfinite(total):
         raise MessageError("the baseline in the message must be finite, got NaN or infinity")
-    score = min(1.0, max(-1.0, total))
-    return b"".join(sealed([_header(Kind.REPLY, mine.size, header.fingerprint).pack(), _SCORE.pack(score)]))
+    score = _SCORE.pack(min(1.0, max(-1.0, total)))
+    head = _header(Kind.REPLY, header.fingerprint, length=mine.parameters, sketch=sketch).pack()
+    return b"".join(sealed([head, score]))

@@ -1,4 +1,4 @@
-"""The bridge to SEAL: one ring, and ciphertexts as arrays of words.
+"""The bridge to SEAL: two rings, and ciphertexts as arrays of words.
 
 TenSEAL binds `save(path)` and `load(context, path)` only. Objects therefore pass through an anonymous memory file, and
 what a peer sends is never handed to SEAL as it came: words and seeds are checked first, then put into SEAL's
@@ -11,9 +11,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import tenseal.sealapi as sealapi
@@ -21,12 +21,10 @@ import zstandard
 from numpy.typing import NDArray
 
 from martfl.scoring.errors import MessageError
+from martfl.scoring.words import Words
 
-Words = NDArray[np.uint64]
+File: TypeAlias = tuple[int, str]  # a descriptor and its path
 
-DEGREE = 4096  # N: a ciphertext carries N parameters, two to a complex slot
-MODULUS_BITS = (40, 40)  # data prime q and special prime p; SEAL allows 109 bits in all at 128-bit security
-WORD_BYTES = 5  # a residue below 2^40 on the wire
 SEED_BYTES = 64  # from which SEAL (BLAKE2Xb) expands the uniform half of a ciphertext
 SCALE = 1.0  # the label that SEAL keeps; real scales are folded into the encoded values
 
@@ -36,41 +34,117 @@ _PLAINTEXT = struct.Struct("<4QQd")  # parms_id, words, scale
 _BLOCK_BYTES = 16  # SEAL's header before every object
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ring:
-    """SEAL's objects for our one parameter set."""
+    """SEAL's objects for polynomials of N coefficients modulo a prime q, in NTT form unless said otherwise."""
 
+    degree: int  # N
+    bits: int  # of q
+    q: int
     context: Any
     evaluator: Any
     encoder: Any
-    moduli: tuple[int, int]  # (q, p)
-    data_id: tuple[int, ...]  # level of ciphertexts: q
-    key_id: tuple[int, ...]  # level of keys: q·p
+    level: tuple[int, ...]  # SEAL's name of the parameters
     mark: bytes  # magic, header size and version as the linked SEAL writes them
 
-    @property
-    def q(self) -> int:
-        """The data modulus."""
-        return self.moduli[0]
+    @cached_property
+    def _roots(self) -> tuple[NDArray[np.complex128], NDArray[np.intp]]:
+        """N·ζ^n with ζ = e^(iπ/N) [N], and where the point ζ^(3^j) of slot j lies among the odd powers of ζ [N/2]."""
+        powers = np.array([pow(3, j, 2 * self.degree) for j in range(self.degree // 2)])
+        return self.degree * np.exp(1j * np.pi * np.arange(self.degree) / self.degree), (powers - 1) // 2
+
+    def encode(self, block: NDArray[np.float64], rng: np.random.Generator, *, conjugate: bool = False) -> Any:
+        """Numbers as the coefficients of p(X), rounded to integers, as a plaintext; of p(1/X) if `conjugate`.
+
+        Rounding is up or down by chance, so that equal numbers do not all err the same way; integers stay themselves.
+        SEAL takes the values of p at its slots' points: p(ζ^(2k+1)) = IFFT(p_n · N·ζ^n)[k].
+        """
+        twist, points = self._roots
+        whole = np.floor(block + rng.random(block.size))  # [≤ N]
+        values = np.fft.ifft(whole * twist[: block.size], self.degree)[points]  # [N/2]
+        plain = sealapi.Plaintext()
+        self.encoder.encode((values.conj() if conjugate else values).tolist(), SCALE, plain)
+        return plain
+
+    def constant(self, words: Words) -> int:
+        """p(0) of a polynomial in NTT form, which is its N values at the odd powers of a root: their mean."""
+        return int(words.sum()) * pow(self.degree, -1, self.q) % self.q  # 2^12 words below 2^44: no overflow
+
+    # --- from words to SEAL's objects ----------------------------------------------------------------------------
+
+    def ciphertext(self, words: Words) -> Any:  # words: (2·N,)
+        """A ciphertext (c0, c1)."""
+        return self._load(sealapi.Ciphertext, self._ciphertext(words))
+
+    def seeded_ciphertext(self, words: Words, seed: bytes, file: File | None = None) -> Any:  # words: (N,)
+        """A ciphertext from c0 and the seed of c1; hundreds of them may pass through one `file`."""
+        return self._load(sealapi.Ciphertext, self._ciphertext(words, self._seed(seed)), file)
+
+    def public_key(self, words: Words, seed: bytes) -> Any:  # words: (N,)
+        """A public key (b, a) from b and the seed of a: whoever made it could not choose a."""
+        return self._load(sealapi.PublicKey, self._ciphertext(words, self._seed(seed)))
+
+    def secret_key(self, words: Words) -> Any:  # words: (N,)
+        """A secret key from its words."""
+        content = _PLAINTEXT.pack(*self.level, words.size, SCALE) + self._array(words)
+        return self._load(sealapi.SecretKey, content)
+
+    def _ciphertext(self, words: Words, tail: bytes = b"") -> bytes:
+        return _CIPHERTEXT.pack(*self.level, 1, 2, self.degree, 1, SCALE, 1) + self._array(words) + tail
+
+    def _seed(self, seed: bytes) -> bytes:
+        return self._block(_BLAKE2XB + seed)
+
+    def _array(self, words: Words) -> bytes:
+        return self._block(struct.pack("<Q", words.size) + words.astype("<u8", copy=False).tobytes())
+
+    def _block(self, content: bytes) -> bytes:
+        # "<5s B H Q": mark, compression mode 0 (none), reserved, size with this header
+        return struct.pack("<5sBHQ", self.mark, 0, 0, _BLOCK_BYTES + len(content)) + content
+
+    def _load(self, kind: Any, content: bytes, file: File | None = None) -> Any:
+        """SEAL's object of this content, read through `file` where one is given, else through one of its own."""
+        if file is None:
+            with memory_file() as own:
+                return self._load(kind, content, own)
+        item, (descriptor, path) = kind(), file
+        os.pwrite(descriptor, self._block(content), 0)  # SEAL reads by the size in the header: no older rest matters
+        with refusing():
+            item.load(self.context, path)
+        return item
+
+    # --- from SEAL's objects to words ----------------------------------------------------------------------------
+
+    def ciphertext_words(self, item: Any) -> Words:
+        """c0 and c1 of a ciphertext, (2·N,)."""
+        return _words(_save(item), _CIPHERTEXT.size, 2 * self.degree)
+
+    def seeded_parts(self, item: Any) -> tuple[Words, bytes]:
+        """c0, (N,), and the seed of c1 of a freshly made symmetric encryption."""
+        content = _save(item)
+        return _words(content, _CIPHERTEXT.size, self.degree), content[-SEED_BYTES:]
+
+    def plaintext_words(self, item: Any) -> Words:
+        """The words of a plaintext or of a secret key, (N,)."""
+        return _words(_save(item), _PLAINTEXT.size, self.degree)
 
 
-@lru_cache(maxsize=1)
-def ring() -> Ring:
-    """The ring; SEAL itself enforces 128-bit security when the context is made."""
+@lru_cache(maxsize=4)
+def ring(degree: int, bits: int) -> Ring:
+    """The ring of this size; SEAL itself enforces 128-bit security when the context is made."""
     parameters = sealapi.EncryptionParameters(sealapi.SCHEME_TYPE.CKKS)
-    parameters.set_poly_modulus_degree(DEGREE)
-    parameters.set_coeff_modulus(sealapi.CoeffModulus.Create(DEGREE, list(MODULUS_BITS)))
+    parameters.set_poly_modulus_degree(degree)
+    parameters.set_coeff_modulus(sealapi.CoeffModulus.Create(degree, [bits]))
     context = sealapi.SEALContext(parameters, True, sealapi.SEC_LEVEL_TYPE.TC128)
     if not context.parameters_set():
         raise RuntimeError(f"SEAL refuses the parameters: {context.parameters_error_message()}")
-    first, special = (prime.value() for prime in context.key_context_data().parms().coeff_modulus())
-    levels = tuple(context.first_parms_id()), tuple(context.key_parms_id())
-    evaluator, encoder = sealapi.Evaluator(context), sealapi.CKKSEncoder(context)
-    return Ring(context, evaluator, encoder, (first, special), *levels, saved(sealapi.Plaintext())[:5])
+    (prime,) = (prime.value() for prime in context.key_context_data().parms().coeff_modulus())
+    tools = sealapi.Evaluator(context), sealapi.CKKSEncoder(context)
+    return Ring(degree, bits, prime, context, *tools, tuple(context.first_parms_id()), saved(sealapi.Plaintext())[:5])
 
 
 @contextmanager
-def memory_file() -> Iterator[tuple[int, str]]:
+def memory_file() -> Iterator[File]:
     """A file of this call alone, in memory where the system can; secret keys pass through it."""
     if hasattr(os, "memfd_create"):
         descriptor, folder = os.memfd_create("seal"), None
@@ -87,6 +161,15 @@ def memory_file() -> Iterator[tuple[int, str]]:
             folder.cleanup()
 
 
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Turn whatever SEAL throws over a peer's words into our error; its texts stay inside."""
+    try:
+        yield
+    except (RuntimeError, ValueError, TypeError, IndexError, MemoryError):
+        raise MessageError("the message must hold valid ciphertexts of the named ring") from None
+
+
 def saved(item: Any) -> bytes:
     """An object as SEAL saves it."""
     with memory_file() as (descriptor, path):
@@ -99,107 +182,8 @@ def _save(item: Any) -> bytes:
     return zstandard.ZstdDecompressor().decompressobj().decompress(saved(item)[_BLOCK_BYTES:])
 
 
-def _load(kind: Any, content: bytes, file: tuple[int, str] | None = None) -> Any:
-    """SEAL's object of this content, read through `file` where one is given, else through one of its own."""
-    if file is None:
-        with memory_file() as own:
-            return _load(kind, content, own)
-    item, (descriptor, path) = kind(), file
-    os.pwrite(descriptor, _block(content), 0)  # SEAL reads by the size in the block's header: no older rest matters
-    with refusing():
-        item.load(ring().context, path)
-    return item
-
-
-@contextmanager
-def refusing() -> Iterator[None]:
-    """Turn whatever SEAL throws over a peer's words into our error; its texts stay inside."""
-    try:
-        yield
-    except (RuntimeError, ValueError, TypeError, IndexError, MemoryError):
-        raise MessageError("the message must hold valid ciphertexts of the named ring") from None
-
-
-def _block(content: bytes) -> bytes:
-    # "<5s B H Q": mark, compression mode 0 (none), reserved, size with this header
-    return struct.pack("<5sBHQ", ring().mark, 0, 0, _BLOCK_BYTES + len(content)) + content
-
-
-def _array(words: Words) -> bytes:
-    return _block(struct.pack("<Q", words.size) + words.astype("<u8", copy=False).tobytes())
-
-
-def _ciphertext_content(words: Words, *, level: tuple[int, ...], primes: int, tail: bytes = b"") -> bytes:
-    return _CIPHERTEXT.pack(*level, 1, 2, DEGREE, primes, SCALE, 1) + _array(words) + tail
-
-
-def _seed_tail(seed: bytes) -> bytes:
-    return _block(_BLAKE2XB + seed)
-
-
-def ciphertext(words: Words) -> Any:  # words: (2·N,)
-    """A ciphertext (c0, c1) at data level."""
-    return _load(sealapi.Ciphertext, _ciphertext_content(words, level=ring().data_id, primes=1))
-
-
-def seeded_ciphertext(words: Words, seed: bytes, file: tuple[int, str] | None = None) -> Any:  # words: (N,)
-    """A ciphertext from c0 and the seed of c1; hundreds of them may pass through one `file`."""
-    content = _ciphertext_content(words, level=ring().data_id, primes=1, tail=_seed_tail(seed))
-    return _load(sealapi.Ciphertext, content, file)
-
-
-def public_key(words: Words, seed: bytes) -> Any:  # words: (2·N,), residues mod q then mod p
-    """A public key (b, a) from b and the seed of a: whoever made it could not choose a."""
-    content = _ciphertext_content(words, level=ring().key_id, primes=2, tail=_seed_tail(seed))
-    return _load(sealapi.PublicKey, content)
-
-
-def secret_key(words: Words) -> Any:  # words: (2·N,)
-    """A secret key from its words."""
-    return _load(sealapi.SecretKey, _PLAINTEXT.pack(*ring().key_id, words.size, SCALE) + _array(words))
-
-
-def plaintext(words: Words) -> Any:  # words: (N,)
-    """A plaintext in NTT form at data level."""
-    return _load(sealapi.Plaintext, _PLAINTEXT.pack(*ring().data_id, words.size, SCALE) + _array(words))
-
-
-def ciphertext_words(item: Any) -> Words:
-    """c0 and c1 of a ciphertext, (2·N,)."""
-    return _words(_save(item), _CIPHERTEXT.size, 2 * DEGREE)
-
-
-def seeded_parts(item: Any, *, primes: int = 1) -> tuple[Words, bytes]:
-    """c0, (primes·N,), and the seed of c1 of a freshly made symmetric encryption."""
-    content = _save(item)
-    return _words(content, _CIPHERTEXT.size, primes * DEGREE), content[-SEED_BYTES:]
-
-
-def plaintext_words(item: Any, *, primes: int = 1) -> Words:
-    """The words of a plaintext in NTT form, or of a secret key (two primes)."""
-    return _words(_save(item), _PLAINTEXT.size, primes * DEGREE)
-
-
 def _words(content: bytes, start: int, count: int) -> Words:
     offset = start + _BLOCK_BYTES + 8
     if struct.unpack_from("<Q", content, offset - 8)[0] != count:
         raise RuntimeError("SEAL's layout differs from the one known here")
     return np.frombuffer(content, "<u8", count, offset).astype(np.uint64, copy=False)
-
-
-_WORD_MASK = np.uint64((1 << (8 * WORD_BYTES)) - 1)
-
-
-def pack_words(words: Words) -> bytes:
-    """Residues below 2^40 as five bytes each."""
-    return words.astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)[:, :WORD_BYTES].tobytes()
-
-
-def unpack_words(raw: bytes, moduli: tuple[int, ...]) -> Words:
-    """The residues of `pack_words`, one run of N per modulus, each checked against it."""
-    padded = bytes(raw) + bytes(8 - WORD_BYTES)  # eight bytes are read at every fifth, and the upper three masked out
-    wide = np.ndarray((len(moduli), DEGREE), "<u8", padded, strides=(DEGREE * WORD_BYTES, WORD_BYTES))
-    words = (wide & _WORD_MASK).astype(np.uint64, copy=False)
-    if any(int(run.max()) >= modulus for run, modulus in zip(words, moduli, strict=True)):
-        raise MessageError("every word of a message must be a residue below its modulus")
-    return words.reshape(-1)

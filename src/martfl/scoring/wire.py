@@ -1,6 +1,6 @@
 """The bytes that travel: a versioned header, a body, a SHA-256 digest of both.
 
-    magic "mfsc" | version | kind | scheme | number of moduli | ring degree | two moduli | length m | key fingerprint
+    magic "mfsc" | version | kind | scheme | ring degree | modulus | length m | sketch: entries, seed | key fingerprint
     body
     SHA-256 of everything before it
 
@@ -15,13 +15,14 @@ from enum import IntEnum
 from typing import BinaryIO, TypeAlias
 
 from martfl.scoring.errors import MessageError
+from martfl.scoring.sketch import SEED_BYTES, Sketch
 
 Message: TypeAlias = bytes | bytearray | memoryview | BinaryIO | Iterable[bytes]
 
 MAGIC = b"mfsc"
-VERSION = 1
+VERSION = 2
 DIGEST_BYTES = 32
-_LAYOUT = struct.Struct("<4sBBBBI2QQ32s")
+_LAYOUT = struct.Struct("<4sBBBIQQI32s32s")
 HEADER_BYTES = _LAYOUT.size
 
 
@@ -47,35 +48,41 @@ class Header:
     kind: Kind
     scheme: Scheme
     ring: int  # polynomial degree N; 0 in the clear
-    moduli: tuple[int, ...]  # primes of the coefficient modulus, data first; none in the clear
+    modulus: int  # q; 0 in the clear
     length: int  # parameters m; 0 where it has no meaning
+    entries: int  # of the sketch; 0 where whole vectors are compared
+    seed: bytes  # (32,) of the sketch; zeros without one
     fingerprint: bytes  # (32,) SHA-256 of the public key
 
     def pack(self) -> bytes:
         """The header as it travels."""
-        primes = (*self.moduli, 0, 0)[:2]
-        count = len(self.moduli)
-        fields = (VERSION, self.kind, self.scheme, count, self.ring, *primes, self.length, self.fingerprint)
-        return _LAYOUT.pack(MAGIC, *fields)
+        numbers = (VERSION, self.kind, self.scheme, self.ring, self.modulus, self.length, self.entries)
+        return _LAYOUT.pack(MAGIC, *numbers, self.seed, self.fingerprint)
+
+
+def header_of(
+    kind: Kind, scheme: Scheme, fingerprint: bytes, *, ring: int, modulus: int, length: int, sketch: Sketch | None
+) -> Header:
+    """The header of a message about whole vectors, or about sketches of them."""
+    entries, seed = (sketch.entries, sketch.seed) if sketch else (0, bytes(SEED_BYTES))
+    return Header(kind, scheme, ring, modulus, length, entries, seed, fingerprint)
 
 
 def unpack_header(raw: bytes) -> Header:
     """Read a header; refuse what this version cannot know."""
-    magic, version, kind, scheme, count, ring, first, second, length, fingerprint = _LAYOUT.unpack(raw)
+    magic, version, kind, scheme, *rest = _LAYOUT.unpack(raw)
     if magic != MAGIC:
         raise MessageError(f"a scoring message starts with {MAGIC!r}, got {magic!r}")
     if version != VERSION:
         raise MessageError(f"message version must be {VERSION}, got {version}")
     if kind not in Kind.__members__.values() or scheme not in Scheme.__members__.values():
         raise MessageError(f"message kind and scheme must be known ones, got {kind} and {scheme}")
-    if count > 2 or any((first, second)[count:]):
-        raise MessageError(f"a message names at most two moduli and no more than it counts, got {count}")
-    return Header(Kind(kind), Scheme(scheme), ring, (first, second)[:count], length, fingerprint)
+    return Header(Kind(kind), Scheme(scheme), *rest)
 
 
 def require(header: Header, *, wanted: Header) -> None:
     """Refuse a message whose header differs from the wanted one in any field, and name the field."""
-    for field in ("scheme", "kind", "ring", "moduli", "length", "fingerprint"):
+    for field in ("scheme", "kind", "entries", "seed", "ring", "modulus", "length", "fingerprint"):
         got, want = getattr(header, field), getattr(wanted, field)
         if got != want:
             raise MessageError(f"message {field} must be {_show(want)}, got {_show(got)}")

@@ -68,7 +68,7 @@ def decide(rule: "Evidence", memory: Memory, buyer: Buyer, rng: np.random.Genera
     scores = ask(buyer, memory)
     wanted, looked = choose(rule, memory, buyer.providers, buyer.asks, scores.followers(rule.follower), rng)
     delivered = buyer.buy(wanted) if wanted else {}
-    basket = unpack_basket(delivered, seed=seed, size=rule.sketch)
+    basket = unpack_basket(delivered, seed=seed, size=rule.direction)
     verdict = judge(rule, memory, buyer, basket, scores)
     weights = weigh(rule, buyer, basket, verdict)
     reasons = explain_all(rule, memory, buyer, scores, wanted, delivered, basket, verdict, weights)

@@ -43,7 +43,7 @@ class Evidence:
     own_spread: float = 0.3  # of the own update's place between kinds (−1 or +1)
     aligned: float = 0.5  # part of the honest gains' spread by which a whole kind may lie off
     rare: float = 0.1  # share of honest markets that come in crisp kinds
-    sketch: int = 16_384  # numbers that are kept of a direction
+    direction: int = 16_384  # numbers that are kept of a direction
     without: tuple[str, ...] = ()  # parts that are switched off, for ablations
 
     def __post_init__(self) -> None:
@@ -55,7 +55,7 @@ class Evidence:
         for name in ("caution", "worth", "length_spread", "tie_spread", "own_spread"):
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
                 raise InputError(f"{name} must be positive, got {getattr(self, name)}")
-        for name, least in (("look", 1), ("every", 1), ("sketch", 256)):
+        for name, least in (("look", 1), ("every", 1), ("direction", 256)):
             if getattr(self, name) < least:
                 raise InputError(f"{name} must be at least {least}, got {getattr(self, name)}")
         if self.aligned < 0 or not 0.0 <= self.even <= 1.0 or not 0.0 < self.follower <= 1.0:

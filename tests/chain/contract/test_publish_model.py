@@ -3,6 +3,7 @@
 import dataclasses
 
 import pytest
+from eth_utils import keccak
 
 from martfl.chain.events import ModelPublished
 from martfl.chain.state import ExactModel, Phase
@@ -108,6 +109,18 @@ def test_another_weight(market, weight):
     first, *rest = market.trading.bought(1)
     with market.refused("not the commitment and weight"):
         market.publish(bought=[dataclasses.replace(first, weight=weight), *rest])
+
+
+def test_no_bit_of_the_scalar_hides_under_the_digest(market):
+    """Any bit that the digest has may be set in the scalar without changing `digest | weight`."""
+    market.prepared({0: 32_768, 1: 32_768})
+    first, second = market.trading.bought(1)
+    digests = [int.from_bytes(keccak(provider.commitment), "big") for provider in (first, second)]
+    hidden = 1 << max(bit for bit in range(24, 256) if digests[0] & digests[1] & (1 << bit))
+    for twice in (hidden, 2**255):  # where both have bit 255, two of them even vanish from the total
+        heavy = [dataclasses.replace(provider, weight=32_768 + twice) for provider in (first, second)]
+        with market.refused("not the commitment and weight"):
+            market.publish(bought=heavy)
 
 
 def test_another_commitment(market):

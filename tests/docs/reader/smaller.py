@@ -17,12 +17,14 @@ SMALLER = {  # the whole command line → what is put behind it; the first that 
     r"martfl demo": "--providers 2 --epochs 1 --malicious 0 --attack none --out runs/demo",
     r"martfl bench selection": "--providers 30",
     r"martfl bench scoring .*": "--parameters 8192 --repeats 1",
+    r"martfl bench scoring-privacy .*": "--parameters 16384 --sketch 4096 --epochs 6",
     r"martfl bench settlement .*": "--parameters 240 --providers 3 --samples 4",
     r"martfl ceremony start .*": "--providers 1 --samples 1",
     r"martfl bench gas .*": "--providers 3 --samples 4",
     r"martfl bench market .*": "--providers 2",
     r"martfl bench lab .*": "--device cpu --datasets digits --rounds 1 --repeats 1",
     r"python -m martfl\.lab bench .*": "--device cpu --datasets digits --rounds 1",
+    r"martfl lab plan .* --run .*": "--device cpu --jobs 1 --seconds 0",
     rf"{LAB} run \S+biased\S+ --data DATA --device cuda --seeds 0,1,2": f"{TINY_RUN} --only biased=0.2 {ONE_DATASET}",
     rf"{LAB} run experiments/\S*biased\S* .*": f"{TINY_RUN} --only biased=0.2",
     rf"{LAB} run experiments/quantisation.*": f"{TINY} {ONE_DATASET}",
@@ -31,6 +33,7 @@ SMALLER = {  # the whole command line → what is put behind it; the first that 
     rf"{LAB} run experiments/selection-strong.*": f"{TINY_RUN} --only malicious=0.2",
     rf"{LAB} run experiments/selection-noniid.*": TINY_RUN,
     rf"{LAB} run experiments/selection-attacks.* --only rule=.*": f"{TINY} --only malicious=0.3 --only attack=backdoor",
+    rf"{LAB} run experiments/sketch.*": f"{TINY} --only attack=sybil {ONE_DATASET}",
     rf"{LAB} run experiments/.* --only rule=.*": f"{TINY} --only malicious=0.3",
     rf"{LAB} run experiments/.*": f"{TINY_RUN} --only malicious=0.3",
     r"martfl lab run --rule .*": "--rounds 1",
@@ -44,6 +47,7 @@ EXEMPT = {  # the beginning of a command line → why no test types it
     "make test": "is the run of all tests",
     "make check": "the same by its other name",
     "pytest": "the same for some tests",
+    "martfl lab run experiments/untargeted.toml --ray": "needs a cluster, which tests/lab/cluster starts",
 }
 
 

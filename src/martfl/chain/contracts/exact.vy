@@ -117,8 +117,10 @@ def publish_model(
         record: uint256 = market.records[epoch][provider]
         weight: uint256 = convert(extract32(pairs, at + 128), uint256)
         digest: uint256 = convert(keccak256(slice(pairs, at, 128)), uint256) & ledger.DIGEST
-        assert weight != 0 and record & ~ledger.ADVANCE == digest | ledger.COMMITTED | weight, "trading: not the commitment and weight"
-        total = unsafe_add(total, weight)
+        # A weight wider than its field would hide bits of itself under those of the digest.
+        sound: bool = weight != 0 and weight <= ledger.WHOLE
+        assert sound and record & ~ledger.ADVANCE == digest | ledger.COMMITTED | weight, "trading: not the commitment and weight"
+        total = unsafe_add(total, weight)  # at most 128 * 2^16
         at = unsafe_add(at, curve.PAIR)
     assert total == e.weight, "trading: a bought provider is missing"
     e.phase = ledger.PUBLISHED

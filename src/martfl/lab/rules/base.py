@@ -49,6 +49,8 @@ class Decision:
     baseline: Tensor | None = None  # [m] the baseline update this round (for baseline correctness)
     baselines: int = 0  # encrypted baselines sent this round (cost)
     note: str = ""
+    same_choices: float | None = None  # with sketched scores: share of the providers judged as with exact ones …
+    same_purchases: float | None = None  # … and bought and weighed as with exact ones, where equals are chosen by lot
 
 
 def any_number(providers: int) -> None:

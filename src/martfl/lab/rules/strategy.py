@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -14,6 +15,9 @@ from torch import Tensor
 from martfl.errors import InputError
 from martfl.lab.rules.base import Decision, Judge, RoundView, Rule
 from martfl.lab.rules.shared import cosines, mix, norms
+from martfl.lab.rules.sketched import SketchedScores, compare
+from martfl.scoring import score_error
+from martfl.scoring.sketch import MAX_ENTRIES
 from martfl.selection import STRATEGIES, make_strategy
 from martfl.selection.explain import headline
 from martfl.selection.strategy import State
@@ -24,13 +28,14 @@ BASELINE_DATA = ("root", "test")
 class LabBuyer:
     """A round as `martfl.selection.Buyer`: scores in the clear, and a record of what was scored and bought.
 
-    Everybody asks for the same. A broken or an all-zero update gets no valid score and is not delivered.
+    With `sketch` entries, scores are those of sketches. Everybody asks for the same. A broken update gets no score; a
+    broken or an all-zero one is not delivered.
     """
 
-    score_error = 0.0
-
-    def __init__(self, view: RoundView, judge: Judge) -> None:
+    def __init__(self, view: RoundView, judge: Judge, *, sketch: int = 0) -> None:
         self._view, self._judge = view, judge
+        self._sketched = SketchedScores(view.updates, sketch, view.rng) if sketch else None
+        self.score_error = score_error(sketch).deviation
         self._lengths = norms(view.updates)
         self.sound = np.isfinite(self._lengths)  # squares of float32 cannot overflow float64
         self.baselines: list[Tensor] = []
@@ -59,6 +64,8 @@ class LabBuyer:
     def score(self, baseline: Tensor) -> np.ndarray:
         """[n] cosines; NaN for a broken update."""
         self.baselines.append(baseline)
+        if self._sketched is not None:
+            return np.where(self.sound, self._sketched(baseline), np.nan)
         return np.where(self.sound, cosines(self._view.updates, baseline, lengths=self._lengths), np.nan)
 
     def buy(self, providers: Sequence[int]) -> Mapping[int, Tensor]:
@@ -93,11 +100,17 @@ def start(name: str, options: Mapping[str, Any]) -> State:
 
 
 def step(
-    state: State, view: RoundView, *, name: str, options: Mapping[str, Any], baseline_data: str
+    state: State, view: RoundView, *, name: str, options: Mapping[str, Any], baseline_data: str, sketch: int
 ) -> tuple[State, Decision]:
-    """One epoch: trade, aggregate."""
-    strategy, buyer = make_strategy(name, **options), LabBuyer(view, judge_of(view, baseline_data))
+    """One epoch: trade, aggregate.
+
+    With sketches, the same epoch is decided beside it with exact cosines, to see whose fate the sketch changed.
+    """
+    strategy, judge = make_strategy(name, **options), judge_of(view, baseline_data)
+    before, rng = state, copy.deepcopy(view.rng)
+    buyer = LabBuyer(view, judge, sketch=sketch)
     state, chosen = strategy.trade(state, buyer, view.rng)
+    same = compare(chosen, strategy.trade(before, LabBuyer(view, judge), rng)[1]) if sketch else {}
     decision = Decision(
         mix(view.updates, chosen.weights),
         chosen.weights,
@@ -105,24 +118,30 @@ def step(
         baseline=buyer.baselines[0] if buyer.baselines else None,
         baselines=len(buyer.baselines),
         note=headline(chosen),
+        **same,
     )
     return state, decision
 
 
 def strategy_rule(name: str, paper: str) -> Callable[..., Rule]:
-    """A maker of rules from a registered strategy; it takes the strategy's own parameters and `baseline_data`."""
+    """A maker of rules from a registered strategy; it takes its own parameters, `baseline_data` and `sketch`."""
 
-    def make(*, baseline_data: str = "root", **options: Any) -> Rule:
+    def make(*, baseline_data: str = "root", sketch: int = 0, **options: Any) -> Rule:
         if baseline_data not in BASELINE_DATA:
             raise InputError(f"unknown baseline_data {baseline_data!r}: choose one of {', '.join(BASELINE_DATA)}")
         options = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
+        if not 0 <= sketch <= MAX_ENTRIES:
+            raise InputError(f"sketch must have 0 (none) to {MAX_ENTRIES} entries, got {sketch}")
         make_strategy(name, **options)  # refuse bad parameters now, not in the first round
-        bound = partial(step, name=name, options=options, baseline_data=baseline_data)
+        bound = partial(step, name=name, options=options, baseline_data=baseline_data, sketch=sketch)
         return Rule(name, paper, server_driven=True, init=partial(start, name, options), step=bound)
 
     own = list(inspect.signature(STRATEGIES[name]).parameters.values())
-    extra = inspect.Parameter("baseline_data", inspect.Parameter.KEYWORD_ONLY, default="root", annotation=str)
-    parts = sorted([*own, extra], key=lambda part: part.kind)  # a variadic one comes last
+    extra = [
+        inspect.Parameter("baseline_data", inspect.Parameter.KEYWORD_ONLY, default="root", annotation=str),
+        inspect.Parameter("sketch", inspect.Parameter.KEYWORD_ONLY, default=0, annotation=int),
+    ]
+    parts = sorted([*own, *extra], key=lambda part: part.kind)  # a variadic one comes last
     make.__signature__ = inspect.Signature(parts)  # type: ignore[attr-defined]
     make.__doc__ = STRATEGIES[name].__doc__
     return make

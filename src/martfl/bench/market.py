@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from eth_account.signers.local import LocalAccount
@@ -50,6 +50,8 @@ from martfl.market.steps import (
 )
 from martfl.market.task import Floats, Task
 from martfl.market.terms import Terms, read_terms
+from martfl.selection import Buyer, Selection, Strategy
+from martfl.selection.strategy import State
 
 ROOT_ROWS = 200
 LARGE = 40_000  # parameters from which padding to whole ciphertexts no longer counts
@@ -135,22 +137,27 @@ class TimedTask:
 class TimedRule:
     """A rule whose trading is timed: scoring, buying and weighing."""
 
-    inner: Any
+    most_baselines: ClassVar[int] = 4
+
+    inner: Strategy
     watch: Stopwatch = field(default_factory=Stopwatch)
 
-    def start(self) -> Any:
+    def start(self) -> State:
         """As the rule says."""
         return self.inner.start()
 
-    def trade(self, state: Any, buyer: Any, rng: np.random.Generator) -> tuple[Any, Any]:
+    def trade(self, state: State, buyer: Buyer, rng: np.random.Generator) -> tuple[State, Selection]:
         """Timed."""
         with self.watch.running():
-            decided: tuple[Any, Any] = self.inner.trade(state, buyer, rng)
-            return decided
+            return self.inner.trade(state, buyer, rng)
 
-    def pack(self, state: Any) -> bytes:
+    def pack(self, state: State) -> bytes:
         """As the rule says."""
-        return bytes(self.inner.pack(state))
+        return self.inner.pack(state)
+
+    def unpack(self, data: bytes) -> State:
+        """As the rule says."""
+        return self.inner.unpack(data)
 
 
 class TimedChain(EmbeddedChain):

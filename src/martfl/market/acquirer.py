@@ -16,20 +16,19 @@ from martfl.chain.state import Terms as ContractTerms
 from martfl.chain.trading import Trading
 from martfl.market import wire
 from martfl.market.asking import Asking
-from martfl.market.bridge import Bridge
 from martfl.market.desk import Desk
 from martfl.market.epoch import Epoch, Tell
 from martfl.market.errors import MarketError
 from martfl.market.journal import Journal
 from martfl.market.link import Clock, Link
-from martfl.market.memory import write_model
+from martfl.market.models import write_model
 from martfl.market.purchases import OFFENCES, Purchases
 from martfl.market.rules import check_contract
 from martfl.market.settling import Acting, Settler
 from martfl.market.steps import Judged, MarketOpened, ModelPosted, Over, Selected
 from martfl.market.task import Floats, Task
 from martfl.market.terms import Terms, to_toml
-from martfl.selection import Selection
+from martfl.selection import Selection, Strategy, make_strategy
 
 log = logging.getLogger(__name__)
 KEPT_BLOBS = frozenset({"model", "state"})  # of an epoch that is over
@@ -87,7 +86,7 @@ class Acquirer:
             raise MarketError(f"the market's acquirer is {posted.acquirer}, this wallet is {self.account.address}")
         if self.trading.epoch_count() > self.finished() + 1:
             raise MarketError("the chain is ahead of the journal: go on with the journal that the market was run with")
-        self.strategy: Any = Bridge(self.terms.selection.rule, **self.terms.selection.options)
+        self.strategy: Strategy = make_strategy(self.terms.selection.rule, **self.terms.selection.options)
 
     def run(self, epochs: int) -> None:
         """Trade until `epochs` epochs are over, going on with one that was interrupted."""
@@ -244,7 +243,8 @@ def _described(rule: str, selection: Selection, desk: Desk) -> Selected:
             score=None if np.isnan(selection.scores[i]) else round(float(selection.scores[i]), 2),
             weight=float(selection.weights[i]),
             role=str(selection.roles[i]),
-            reason="",
+            reason=selection.reasons[i].code.value,
+            facts={name: number for name, number in selection.reasons[i].data.items() if np.isfinite(number)},
             words=selection.reason(i),
         )
         for i, name in enumerate(desk.providers)
@@ -253,6 +253,5 @@ def _described(rule: str, selection: Selection, desk: Desk) -> Selected:
         rule=rule,
         baselines=len(desk.baselines),
         judged=judged,
-        summary=str(selection.distribution),
         traffic=desk.asking.traffic(),
     )

@@ -79,16 +79,6 @@ class Desk:
         log_p = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))  # [k, r, classes]
         return np.asarray(np.take_along_axis(log_p, self.strata[None, :, None], axis=-1)[..., 0])
 
-    @property
-    def labels(self) -> NDArray[np.int64]:
-        """The true class of each root row, for rules of two steps."""
-        return self.strata
-
-    @cached_property
-    def classes(self) -> int:
-        """How many classes the task has."""
-        return int(self.logits([self.model]).shape[-1])
-
     # --- what a rule may do ----------------------------------------------------------------------------------------
 
     def score(self, baseline: Floats) -> Floats:
@@ -113,10 +103,6 @@ class Desk:
     def update_of(self, name: str) -> Floats:
         """A delivered update as numbers."""
         return self.settler.numbers.dequantise(self.purchases.here[name].values)
-
-    def forgers(self) -> set[str]:
-        """Who delivered something else than it was scored by."""
-        return {name for name in self.purchases.here if not self._scores_hold(name)}
 
     # --- parts -----------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ integers, texts, numbers, and tuples, mappings and dataclasses of these, so that
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from martfl.market.seller_steps import BaselineSeen as BaselineSeen
 from martfl.market.seller_steps import Collected as Collected
@@ -150,7 +149,7 @@ class Judged:
     weight: float
     role: str
     reason: str  # a code
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, float] = field(default_factory=dict)  # the reason's numbers
     words: str = ""  # the same for people
 
 
@@ -162,7 +161,6 @@ class Selected(Step):
     rule: str
     baselines: int
     judged: Mapping[str, Judged]
-    summary: str
     traffic: Traffic
 
 

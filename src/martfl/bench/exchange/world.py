@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from eth_account.signers.local import LocalAccount
@@ -30,7 +30,8 @@ from martfl.market.purchases import Purchases
 from martfl.market.settling import Acting, Settler, make_settler
 from martfl.market.steps import KeyGiven
 from martfl.market.terms import Terms, read_terms
-from martfl.selection import Distribution, Role, Selection
+from martfl.selection import Selection
+from martfl.selection.reasons import Code, because
 
 REWARD = 10**18
 ASK = 5 * 10**16
@@ -41,7 +42,7 @@ WINDOWS = {"commit": 1000, "buy": 1000, "keys": 1000, "publish": 1000, "settle":
 class BuyEverybody:
     """A rule without judgement: everybody is scored once, bought, and weighed alike."""
 
-    most_baselines = 1
+    most_baselines: ClassVar[int] = 1
 
     def start(self) -> dict[str, Any]:
         """It remembers nothing."""
@@ -53,10 +54,8 @@ class BuyEverybody:
         scores = buyer.score(buyer.own_update) if n else np.empty(0)
         here = set(buyer.buy(list(range(n))))
         weights = np.array([1.0 / len(here) if i in here else 0.0 for i in range(n)])
-        roles = tuple(Role.HIGH_QUALITY if i in here else Role.SILENT for i in range(n))
-        centroids = np.zeros(1)
-        labels = np.zeros(n, np.int64)
-        return state, Selection(scores, weights, roles, labels, centroids, Distribution.GATHERED, 0.0)
+        reasons = tuple(because(Code.KEPT, evidence=0.0) if i in here else because(Code.MISSING) for i in range(n))
+        return state, Selection(scores, weights, reasons, tuple(sorted(here)))
 
     def pack(self, state: Any) -> bytes:
         """Nothing to keep."""

@@ -7,8 +7,8 @@ from rich.table import Table
 
 from martfl.bench.gas import GasReport, paper_gas
 from martfl.bench.gas_terms import LENET
-from martfl.cli.output import table
 from martfl.errors import InputError
+from martfl.tables import table
 
 
 def tables(report: GasReport) -> Iterable[Table]:

@@ -12,10 +12,10 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from martfl.bench.measure import peak_mb, timed
-from martfl.bench.settlement import SettlementFigures
+from martfl.bench.settlement_figures import SettlementFigures
 from martfl.bench.settlement_peer import Peer
 from martfl.bench.settlement_sealed import bench_sealed_exact
+from martfl.measure import peak_mb, timed
 from martfl.settlement import FixedPoint, integer_weights
 from martfl.settlement.exact import (
     INITIAL_BLINDING,

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from martfl.bench.measure import Timed, peak_mb, timed
-from martfl.bench.settlement import SettlementFigures
+from martfl.bench.settlement_figures import SettlementFigures
 from martfl.bench.settlement_sealed import bench_sealed_sampled
+from martfl.measure import Timed, peak_mb, timed
 from martfl.settlement import integer_weights
 from martfl.settlement.sampled import groth16, keys, sampling, vdf
 from martfl.settlement.sampled.circuit import Witness, compile_circuit, solve

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from martfl.bench.measure import timed
+from martfl.measure import timed
 from martfl.settlement import integer_file
 from martfl.settlement.exact import (
     CommitmentKey,

@@ -9,9 +9,10 @@ from rich.table import Table
 
 from martfl.amounts import coins
 from martfl.cli.options import Data, Insecure, Market, RoleOptions, grouped
-from martfl.cli.output import JsonFlag, emit, table
+from martfl.cli.output import JsonFlag, emit
 from martfl.cli.signals import ended_by_signals
 from martfl.cli.telling import Telling, introduce, say
+from martfl.tables import table
 
 if TYPE_CHECKING:  # rooms are imported by the commands that use them
     from martfl.federation.compose import Place

@@ -9,7 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from martfl.cli.options import Config
-from martfl.cli.output import JsonFlag, emit, table
+from martfl.cli.output import JsonFlag, emit
+from martfl.tables import table
 
 if TYPE_CHECKING:  # rooms are imported by the commands that use them
     from martfl.chain.network import Chain

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from martfl.cli.output import JsonFlag, emit, table
+from martfl.cli.output import JsonFlag, emit
+from martfl.tables import table
 
 app = typer.Typer(no_args_is_help=True, help="Measure; every figure is of this run, with its peer beside it.")
 
@@ -99,7 +100,7 @@ def lab(
     json: JsonFlag = False,
 ) -> None:
     """Seconds a round of the lab, evaluation included, beside a plain loop over clients."""
-    from martfl.bench.lab import DATASETS, bench_lab
+    from martfl.lab.timing import DATASETS, bench_lab
 
     names = tuple(datasets.split(",")) if datasets else DATASETS
     result = bench_lab(datasets=names, device=device, data=data, rounds=rounds, repeats=repeats, precision=precision)

@@ -14,8 +14,9 @@ from rich.table import Table
 
 from martfl.amounts import COIN, coins
 from martfl.cli.options import grouped
-from martfl.cli.output import JsonFlag, emit, table
+from martfl.cli.output import JsonFlag, emit
 from martfl.cli.telling import Telling, progress
+from martfl.tables import table
 
 if TYPE_CHECKING:
     from martfl.demo import DemoOptions, DemoResult

@@ -8,9 +8,10 @@ import typer
 
 from martfl.amounts import coins, parse_coins
 from martfl.cli.options import Data, Insecure, Market, RoleOptions, grouped
-from martfl.cli.output import JsonFlag, emit, table
+from martfl.cli.output import JsonFlag, emit
 from martfl.cli.signals import ended_by_signals
 from martfl.cli.telling import introduce, say
+from martfl.tables import table
 
 if TYPE_CHECKING:  # rooms are imported by the commands that use them
     from martfl.federation.flower.roles import Connecting

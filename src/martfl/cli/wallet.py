@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from martfl.cli.options import Config, PasswordFile, PasswordVariable
-from martfl.cli.output import JsonFlag, emit, table
+from martfl.cli.output import JsonFlag, emit
+from martfl.tables import table
 
 app = typer.Typer(no_args_is_help=True, help="Make and list encrypted keystore files.")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from rich.table import Table
 
 from martfl.bench.exchange import ExchangeReport, Played
-from martfl.cli.output import table
+from martfl.tables import table
 
 HEADS = ["strategy", "gain", "honest short by"]
 

@@ -11,13 +11,14 @@ from statistics import median
 import numpy as np
 import torch
 
-from martfl.bench.measure import peak_mb
 from martfl.lab.config import RunConfig, make_config
 from martfl.lab.data import load_dataset
-from martfl.lab.experiment import Runtime, run_experiment
+from martfl.lab.experiment import run_experiment
+from martfl.lab.runtime import Runtime
 from martfl.lab.setup import make_setup
 from martfl.lab.trainer import prepare_device
 from martfl.lab.trainer.plain import PlainTrainer
+from martfl.measure import peak_mb
 from martfl.selection import STRATEGIES
 
 DATASETS = ("trec", "fmnist", "cifar10", "ag-news")

@@ -1,6 +1,6 @@
 """The client that fits a contract: markets deploy and open without knowing which scheme it is."""
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from eth_account.signers.local import LocalAccount
 from eth_typing import ABIFunction
@@ -14,6 +14,9 @@ from martfl.chain.network import Chain, ChainError
 from martfl.chain.state import Terms
 from martfl.chain.trading import Trading
 
+if TYPE_CHECKING:
+    from martfl.chain.sampled import SampledTrading
+
 
 def open_trading(chain: Chain, address: str, *, since: int = 0) -> Trading:
     """The client of the contract at an address."""
@@ -22,17 +25,13 @@ def open_trading(chain: Chain, address: str, *, since: int = 0) -> Trading:
 
 def deploy_trading(chain: Chain, *, terms: Terms, account: LocalAccount, key: str | None = None) -> Trading:
     """Put a market's contract on chain; with a `key`, once."""
-    if terms.scheme == "exact":
-        return ExactTrading.deploy(chain, terms=terms, account=account, key=key)
-    from martfl.chain.sampled import SampledTrading  # its prover's libraries load slowly
-
-    return SampledTrading.deploy(chain, terms=terms, account=account, key=key)
+    return _client(terms.scheme).deploy(chain, terms=terms, account=account, key=key)
 
 
-def _client(scheme: str) -> type[Trading]:
+def _client(scheme: str) -> type[ExactTrading] | type["SampledTrading"]:
     if scheme == "exact":
         return ExactTrading
-    from martfl.chain.sampled import SampledTrading
+    from martfl.chain.sampled import SampledTrading  # its prover's libraries load slowly
 
     return SampledTrading
 

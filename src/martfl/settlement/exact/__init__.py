@@ -26,7 +26,6 @@ from martfl.settlement.exact.generators import Generators, Progress
 from martfl.settlement.exact.layout import SlotLayout
 from martfl.settlement.exact.plain import ORDER
 from martfl.settlement.exact.point import Commitment
-from martfl.settlement.exact.scheme import BlindedModel, ExactScheme, make_scheme
 from martfl.settlement.exact.sealed import (
     SealedUpdate,
     check_sealed,
@@ -39,10 +38,8 @@ from martfl.settlement.exact.sealed import (
 __all__ = [
     "INITIAL_BLINDING",
     "ORDER",
-    "BlindedModel",
     "Commitment",
     "CommitmentKey",
-    "ExactScheme",
     "Generators",
     "Opening",
     "Progress",
@@ -62,7 +59,6 @@ __all__ = [
     "find_bad_openings",
     "find_false_leaf",
     "generator_root",
-    "make_scheme",
     "open_sealed",
     "opening_of",
     "refutation",

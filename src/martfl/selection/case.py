@@ -223,13 +223,12 @@ def _known(
     """What is known of them in one table; directions as they would be in this epoch."""
     fresh = dict(zip(buyer.providers, np.isfinite(scores.own), strict=True))
     listed = list(records.values())
-    lengths = np.array([record.length for record in listed])
     return Known(
         rows=np.stack([record.rows for record in listed]),
         weights=gains.weights,
         cover=gains.cover,
         even=is_even(buyer.strata, gains.classes, rule.even),
-        lengths=lengths - np.median(lengths),
+        lengths=np.array([record.length for record in listed]),
         own=np.array([record.own if fresh[name] else np.nan for name, record in records.items()]),
         own_error=buyer.score_error,
         directions=_same_size(listed, drift.size) + drift,
@@ -251,6 +250,8 @@ def weigh(rule: "Evidence", buyer: Buyer, basket: Basket, verdict: Verdict) -> F
     shares = ((evidence < rule.limit) & ~basket.copies).astype(np.float64)
     if rule.uses("clip"):
         shares = shares * np.minimum(1.0, verdict.bound / basket.lengths)
+    if rule.uses("work"):
+        shares = shares * np.minimum(1.0, basket.lengths / verdict.bound)
     if rule.uses("trust"):
         shares = shares * posterior(evidence, rule.odds) ** rule.caution
     if rule.uses("worth"):

@@ -33,7 +33,7 @@ class Verdict:
 
     records: Mapping[str, Record]  # of who is here, charges included
     charges: Mapping[str, Charge]
-    gains: Mapping[str, float]  # of who delivered: what the model gains from it now, in row errors
+    gains: Mapping[str, float]  # of who delivered: what the model gains from it now, in deviations of honest ones
     bound: float  # the length that updates are cut back to
 
 
@@ -153,7 +153,7 @@ def _verdict(
     findings = find_charges(rule, known)
     charges = {name: charge for name, charge in zip(names, findings.charges, strict=True) if name in delivered}
     judged = {name: charged(rule, memory.records.get(name), records[name], charges[name]) for name in charges}
-    now = gain_now(gains, even=known.even).tolist()
+    now = (gain_now(gains, even=known.even) / findings.crowd.spread).tolist()
     return Verdict({**records, **judged}, charges, dict(zip(delivered, now, strict=True)), bound)
 
 
@@ -198,8 +198,6 @@ def weigh(rule: "Evidence", buyer: Buyer, basket: Basket, verdict: Verdict) -> F
     shares = ((evidence < rule.limit) & ~basket.copies).astype(np.float64)
     if rule.uses("clip"):
         shares = shares * np.minimum(1.0, verdict.bound / basket.lengths)
-    if rule.uses("work"):
-        shares = shares * np.minimum(1.0, basket.lengths / verdict.bound)
     if rule.uses("trust"):
         shares = shares * posterior(evidence, rule.odds) ** rule.caution
     if rule.uses("worth"):

@@ -18,7 +18,7 @@ from martfl.selection.memory import Memory, pack_memory, unpack_memory
 from martfl.selection.result import Selection, nobody
 from martfl.selection.strategy import Buyer
 
-PARTS = ("harm", "alone", "kinds", "own", "length", "majority", "rarity", "centre", "clip", "work", "trust", "worth")
+PARTS = ("harm", "alone", "kinds", "own", "length", "majority", "rarity", "centre", "clip", "trust", "worth")
 SHARES = ("budget", "false_drop", "attackers", "rare")
 
 
@@ -33,7 +33,7 @@ class Evidence:
     attackers: float = 0.2  # share of bad providers that is expected before anything is seen
     memory: float = 0.7  # what a finding counts one epoch later
     caution: float = 2.0  # power of the chance of being honest in the weights: a backdoor needs but a small share
-    worth: float = 1.5  # row errors below the others at which an update gets no weight today
+    worth: float = 1.5  # deviations of honest gains below 0 at which an update gets no weight today
     look: int = 3  # dropped ones that are looked at together …
     every: int = 3  # … once in so many epochs
     follower: float = 0.95  # cosine with the model's last step from which an update adds nothing

@@ -8,6 +8,7 @@ import pytest
 from martfl.selection import make_strategy
 from martfl.selection.charges import Known, accuse, charge_kinds, find_charges
 from martfl.selection.crowd import Crowd
+from martfl.selection.kinds import Cut
 from martfl.selection.reasons import Code
 
 RULE = make_strategy("evidence")
@@ -29,9 +30,9 @@ def known(good, bad, *, secret=0.5, noise=1.0, bad_noise=0.0, own="good", harm=0
     return replace(given, **changes)
 
 
-def accused(facts, members, *, crispness=1.0, rule=RULE):
+def accused(facts, members, *, crispness=1.0, alike=None, rule=RULE):
     side = np.isin(np.arange(len(facts.rows)), members)
-    return accuse(rule, facts, Crowd(0.0, 1.0), side, crispness)
+    return accuse(rule, facts, Crowd(0.0, 1.0), Cut(side, crispness, alike), side)
 
 
 def out(facts, rule=RULE):
@@ -92,9 +93,31 @@ def test_harm_of_a_kind_counts_and_root_data_that_lack_classes_excuse_it() -> No
 def test_length_counts_upwards_only_and_members_make_it_no_surer() -> None:
     lengths = np.where(np.arange(19) < 13, 0.0, np.log(3.3))
     facts = known(13, 6, lengths=lengths)
-    assert accused(facts, range(13, 19)).length > 4 > 0 > accused(facts, range(13)).length
+    assert accused(facts, range(13, 19)).length > 4 > 0 == accused(facts, range(13)).length
     few = known(13, 3, lengths=lengths[:16])
     assert accused(few, range(13, 16)).length == pytest.approx(accused(facts, range(13, 19)).length)
+
+
+def test_many_are_not_long_because_few_are_short() -> None:
+    """Small sellers train for fewer steps, which says nothing against the others."""
+    lengths = np.where(np.arange(19) < 16, 0.0, -2.0)
+    assert accused(known(16, 3, lengths=lengths), range(16)).length == 0.0
+
+
+def test_a_small_difference_of_length_counts_where_lengths_hardly_vary() -> None:
+    rng = np.random.default_rng(0)
+    for spread, strong in ((0.02, True), (0.3, False)):
+        lengths = np.where(np.arange(20) < 10, 0.0, 0.25) + spread * rng.normal(size=20)
+        found = accused(known(10, 10, lengths=lengths), range(10, 20)).length
+        assert (found > 2) == strong
+
+
+def test_the_longest_updates_are_suspect_where_they_are_alike() -> None:
+    lengths = np.where(np.arange(19) < 13, np.linspace(-0.5, 0.2, 19), 1.0)
+    facts = known(13, 6, secret=0.8, lengths=lengths, even=False)
+    assert out(facts) == list(range(13, 19))
+    assert out(known(19, 0, lengths=lengths)) == []
+    assert accused(facts, range(13, 19), alike=4.0).rarity > 4 > 0 > accused(facts, range(13, 19), alike=0.0).rarity
 
 
 def test_the_smaller_side_is_the_likelier_one_a_little() -> None:

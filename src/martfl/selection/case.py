@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from martfl.selection.basket import Basket, Scores, ask, unpack_basket
 from martfl.selection.charges import Charge, Known, find_charges
 from martfl.selection.e_values import posterior
 from martfl.selection.gains import Gains, gain_now, is_even, measure
@@ -17,39 +18,13 @@ from martfl.selection.reasons import Code, Reason, because
 from martfl.selection.result import Selection
 from martfl.selection.shopping import choose, is_out
 from martfl.selection.strategy import Buyer, Vector
-from martfl.selection.vectors import cosine, norm, sketches, ties
+from martfl.selection.vectors import cosine
 
 if TYPE_CHECKING:
     from martfl.selection.evidence import Evidence
 
-SAME = 0.999  # cosine from which two updates are one; no two that were trained apart come near it
 LASTING = 10.0  # no charge is kept stronger, so that who has changed comes back after a few looks
 PASSES = 4  # who is found out must not be in the aggregate at which everybody is judged
-
-
-@dataclass(frozen=True)
-class Scores:
-    """What is known of everybody without buying: cosines under encryption."""
-
-    own: Floats  # [n] with the buyer's own update; NaN for who gave no valid answer
-    last: Floats  # [n] with the model's last step; NaN where there is none
-
-    def followers(self, limit: float) -> NDArray[np.bool_]:
-        """Who repeats the last step; nobody where all do, since then nobody stands out."""
-        found = np.nan_to_num(self.last, nan=-1.0) > limit
-        return np.zeros_like(found) if found.all() else found
-
-
-@dataclass(frozen=True)
-class Basket:
-    """What was delivered and has a direction."""
-
-    places: tuple[int, ...]  # [k] among the providers
-    units: tuple[Vector, ...]  # [k] of length 1
-    lengths: Floats  # [k]
-    sketches: Floats  # [k, d] of the units
-    ties: Floats  # [k] what each has in common with another, against random signs
-    copies: NDArray[np.bool_]  # [k] whether an earlier one is the same
 
 
 @dataclass(frozen=True)
@@ -58,7 +33,7 @@ class Verdict:
 
     records: Mapping[str, Record]  # of who is here, charges included
     charges: Mapping[str, Charge]
-    gains: Mapping[str, float]  # of who delivered: what the model gains from it now, in row errors
+    gains: Mapping[str, float]  # of who delivered: what the model gains from it now, in deviations of honest ones
     bound: float  # the length that updates are cut back to
 
 
@@ -80,33 +55,6 @@ def decide(rule: "Evidence", memory: Memory, buyer: Buyer, rng: np.random.Genera
         model=buyer.model,
     )
     return after, Selection(scores.own, weights, reasons, tuple(sorted(delivered)))
-
-
-def ask(buyer: Buyer, memory: Memory) -> Scores:
-    """The two encrypted scores of an epoch."""
-    nothing = np.full(len(buyer.providers), np.nan)
-    own = buyer.score(buyer.own_update) if norm(buyer.own_update) > 0 else nothing
-    if (
-        memory.model is None
-        or len(memory.model) != len(buyer.model)
-        or not norm(step := buyer.model - memory.model) > 0
-    ):
-        return Scores(own, nothing)
-    return Scores(own, buyer.score(step))
-
-
-def unpack_basket(delivered: Mapping[int, Vector], *, seed: int, size: int) -> Basket:
-    """Directions and lengths; what is zero or not finite has none."""
-    lengths = {i: norm(vector) for i, vector in delivered.items()}
-    places = tuple(i for i in sorted(delivered) if math.isfinite(lengths[i]) and lengths[i] > 0)
-    units = tuple(delivered[i] / lengths[i] for i in places)
-    small = sketches(units, seed=seed, size=size)
-    near = np.tril(small @ small.T > SAME, k=-1) if places else np.zeros((0, 0), dtype=bool)
-    copies = np.asarray(near.any(axis=1), dtype=bool)
-    apart = ties([unit for unit, copy in zip(units, copies, strict=True) if not copy])
-    common = np.zeros(len(places))
-    common[~copies] = apart
-    return Basket(places, units, np.array([lengths[i] for i in places]), small, common, copies)
 
 
 def judge(rule: "Evidence", memory: Memory, buyer: Buyer, basket: Basket, scores: Scores) -> Verdict:
@@ -205,7 +153,7 @@ def _verdict(
     findings = find_charges(rule, known)
     charges = {name: charge for name, charge in zip(names, findings.charges, strict=True) if name in delivered}
     judged = {name: charged(rule, memory.records.get(name), records[name], charges[name]) for name in charges}
-    now = gain_now(gains, even=known.even).tolist()
+    now = (gain_now(gains, even=known.even) / findings.crowd.spread).tolist()
     return Verdict({**records, **judged}, charges, dict(zip(delivered, now, strict=True)), bound)
 
 
@@ -223,13 +171,12 @@ def _known(
     """What is known of them in one table; directions as they would be in this epoch."""
     fresh = dict(zip(buyer.providers, np.isfinite(scores.own), strict=True))
     listed = list(records.values())
-    lengths = np.array([record.length for record in listed])
     return Known(
         rows=np.stack([record.rows for record in listed]),
         weights=gains.weights,
         cover=gains.cover,
         even=is_even(buyer.strata, gains.classes, rule.even),
-        lengths=lengths - np.median(lengths),
+        lengths=np.array([record.length for record in listed]),
         own=np.array([record.own if fresh[name] else np.nan for name, record in records.items()]),
         own_error=buyer.score_error,
         directions=_same_size(listed, drift.size) + drift,

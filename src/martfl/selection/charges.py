@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from martfl.selection.evidence import Evidence
 
 SIGNS = math.log(4.0)  # random signs have no more in common with the closest of a few dozen others, in deviations
+MOST_LENGTH = 3.0  # of the evidence that the longest ones are longer
 QUARTILE = 0.75  # of a kind's members that are long, and of the others that are not
 
 
@@ -127,23 +128,32 @@ def charge_kinds(rule: "Evidence", known: Known, crowd: Crowd) -> list[tuple[Seq
 
 def charge_sides(rule: "Evidence", known: Known, crowd: Crowd, cut: Cut) -> list[tuple[Mask, float, Accusation]]:
     """Both sides of a cut, each with its evidence against the other's."""
-    here, there = (accuse(rule, known, crowd, side, cut.crispness) for side in (cut.members, ~cut.members))
+    here, there = (accuse(rule, known, crowd, cut, side) for side in (cut.members, ~cut.members))
     return [
         (cut.members, against_rival(here.total, there.total, rule.odds), here),
         (~cut.members, against_rival(there.total, here.total, rule.odds), there),
     ]
 
 
-def accuse(rule: "Evidence", known: Known, crowd: Crowd, side: Mask, crispness: float) -> Accusation:
+def accuse(rule: "Evidence", known: Known, crowd: Crowd, cut: Cut, side: Mask) -> Accusation:
     """The five findings against one side."""
-    rarity = math.log(1.0 / (rule.rare if known.even else math.sqrt(rule.rare)))
     return Accusation(
         harm=_harm(rule, known, crowd, side) if rule.uses("harm") else 0.0,
         own=_own(rule, known, side) if rule.uses("own") and known.even else 0.0,
-        length=_length(rule, known, side) if rule.uses("length") else 0.0,
+        length=_length(rule, known, cut, side) if rule.uses("length") else 0.0,
         majority=0.5 * math.log((~side).sum() / side.sum()) if rule.uses("majority") else 0.0,
-        rarity=crispness * rarity if rule.uses("rarity") else 0.0,
+        rarity=_rarity(rule, known, cut) if rule.uses("rarity") else 0.0,
     )
+
+
+def _rarity(rule: "Evidence", known: Known, cut: Cut) -> float:
+    """Honest providers seldom come in crisp kinds, and their longest updates are seldom alike.
+
+    Where the root data hold half of the classes, providers may as well: there crisp kinds are less rare.
+    """
+    if cut.alike is not None:
+        return float(log_e(-cut.alike))
+    return cut.crispness * math.log(1.0 / (rule.rare if known.even else math.sqrt(rule.rare)))
 
 
 def _harm(rule: "Evidence", known: Known, crowd: Crowd, side: Mask) -> float:
@@ -184,11 +194,22 @@ def _own(rule: "Evidence", known: Known, side: Mask) -> float:
     return math.log1p((place - 1) ** 2 / width) - math.log1p((place + 1) ** 2 / width)
 
 
-def _length(rule: "Evidence", known: Known, side: Mask) -> float:
-    """How much longer three quarters of the side are than three quarters of the others; many make it no surer."""
-    shorter, longer = 1.0 - QUARTILE, QUARTILE
-    gap = float(np.quantile(known.lengths[side], shorter) - np.quantile(known.lengths[~side], longer))
-    return float(log_e(-gap / rule.length_spread))
+def _length(rule: "Evidence", known: Known, cut: Cut, side: Mask) -> float:
+    """How much longer three quarters of the side are than three quarters of the others; many make it no surer.
+
+    A side that holds the middle of all lengths is not long: the others are short, as small sellers are.
+    Lengths vary as they do within the sides of a cut by direction, and a kind's mean by `same_length` besides. Those of
+    a cut that was chosen by length vary by `length_spread`, in some markets by more: they convict nobody alone.
+    """
+    here, there = known.lengths[side], known.lengths[~side]
+    low, middle = float(np.quantile(here, 1.0 - QUARTILE)), float(np.median(known.lengths))
+    gap = min(low - float(np.quantile(there, QUARTILE)), 2.0 * (low - middle))
+    if low <= middle and float(np.median(here)) >= middle:
+        return 0.0
+    within = math.sqrt((here.var() * here.size + there.var() * there.size) / (known.lengths.size - 2))
+    if cut.alike is not None:
+        return min(float(log_e(-gap / rule.length_spread)), MOST_LENGTH)
+    return float(log_e(-gap / math.hypot(within, rule.same_length)))
 
 
 def _signal(gram: Floats, members: Mask) -> float:

@@ -33,12 +33,13 @@ class Evidence:
     attackers: float = 0.2  # share of bad providers that is expected before anything is seen
     memory: float = 0.7  # what a finding counts one epoch later
     caution: float = 2.0  # power of the chance of being honest in the weights: a backdoor needs but a small share
-    worth: float = 1.5  # row errors below the others at which an update gets no weight today
+    worth: float = 1.5  # deviations of honest gains below 0 at which an update gets no weight today
     look: int = 3  # dropped ones that are looked at together …
     every: int = 3  # … once in so many epochs
     follower: float = 0.95  # cosine with the model's last step from which an update adds nothing
     even: float = 0.25  # share of the root rows in the rarer half of the classes from which the own update may judge
     length_spread: float = 0.25  # of log lengths among honest providers, upwards
+    same_length: float = 0.05  # by which log lengths of two kinds differ beside what varies within them
     tie_spread: float = 0.35  # of log ties among honest providers, downwards
     own_spread: float = 0.3  # of the own update's place between kinds (−1 or +1)
     aligned: float = 0.5  # part of the honest gains' spread by which a whole kind may lie off
@@ -52,7 +53,7 @@ class Evidence:
                 raise InputError(f"{name} must lie in (0, 1], got {getattr(self, name)}")
         if not 0.0 <= self.memory < 1.0 or self.attackers >= 1.0:
             raise InputError(f"memory lies in [0, 1) and attackers in (0, 1), got {self.memory} and {self.attackers}")
-        for name in ("caution", "worth", "length_spread", "tie_spread", "own_spread"):
+        for name in ("caution", "worth", "length_spread", "same_length", "tie_spread", "own_spread"):
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
                 raise InputError(f"{name} must be positive, got {getattr(self, name)}")
         for name, least in (("look", 1), ("every", 1), ("direction", 256)):

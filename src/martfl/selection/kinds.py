@@ -2,7 +2,7 @@
 
 Only cosines of updates less their common mean are used: neither length nor noise of a provider's own makes a kind,
 since noise adds nothing to what two providers have in common. Candidates are cuts along the first principal components,
-and the cut by length, each moved to where every member is closer to its own side.
+each moved to where every member is closer to its own side; and the longest updates, as many of them as are most alike.
 """
 
 import math
@@ -21,37 +21,45 @@ COMPONENTS = 3
 APART = 3.0  # deviations between the sides of a cut for it to be looked at
 # The best cut of honest providers lies up to 5 or 6 deviations apart, seldom 8; that of attackers mostly above 10.
 COMMON, CRISP = 6.0, 10.0
-ALIKE, ALL_ALIKE = 1.0, 6.0  # the same in standard errors, for sides that were chosen by length and not by direction
+# The longest updates of honest providers, as many as are most alike: so many standard errors closer to each other.
+ALIKE, ALIKE_SPREAD = 1.5, 1.3
 MOVES = 8
 TINY = 1e-12
 
 
 @dataclass(frozen=True)
 class Cut:
-    """Two sides of the providers, and how crisp they are: 0 as honest ones may be, 1 as they are not."""
+    """Two sides of the providers, and how unlike honest ones they are."""
 
     members: Mask  # [k] one side
-    crispness: float
+    crispness: float  # of a cut by direction: 0 as honest ones may be, 1 as they are not
+    alike: float | None = None  # of the longest ones: by how many deviations they are more alike than honest ones
 
 
 def find_cuts(gram: Floats, lengths: Floats) -> list[Cut]:
     """The cuts that deserve a look, from inner products of directions [k, k] and log lengths [k]."""
-    k = len(gram)
-    if k < 2 * LEAST:
+    if len(gram) < 2 * LEAST:
         return []
     rest = without_common(gram)
     cosines = to_cosines(rest)
-    by_length = [_upper(lengths)] if np.ptp(lengths) > TINY else []
+    long, errors = longest(cosines, lengths)
     found: dict[bytes, Cut] = {}
-    for start in [*_along_components(rest), *by_length]:
+    for start in [*_along_components(rest), long]:
         side = _named(settle(cosines, start))
         if _large(side) and (apart := separation(cosines, side)) >= APART:
             found[side.tobytes()] = Cut(side, _ramp(apart, COMMON, CRISP))
-    for side in map(_named, by_length):
-        errors = separation(cosines, side) / math.sqrt(1 / side.sum() + 1 / (~side).sum())
-        if errors >= ALIKE:
-            found.setdefault(side.tobytes(), Cut(side, _ramp(errors, ALIKE, ALL_ALIKE)))
+    if np.ptp(lengths) > TINY:
+        found[b"long"] = Cut(long, 0.0, (errors - ALIKE) / ALIKE_SPREAD)
     return list(found.values())
+
+
+def longest(cosines: Floats, lengths: Floats) -> tuple[Mask, float]:
+    """(the longest, as many as are most alike and at most half; by how many standard errors they are)."""
+    order = np.argsort(-lengths, kind="stable")
+    sides = [np.isin(np.arange(order.size), order[:count]) for count in range(LEAST, order.size // 2 + 1)]
+    errors = [separation(cosines, side) / math.sqrt(1 / side.sum() + 1 / (~side).sum()) for side in sides]
+    best = int(np.argmax(errors))
+    return sides[best], errors[best]
 
 
 def without_common(gram: Floats) -> Floats:

@@ -51,7 +51,7 @@ SENTENCES: Mapping[Code, Callable[[Numbers], str]] = {
     Code.KEPT: lambda n: "nothing speaks against it",
     Code.NO_GAIN: lambda n: (
         f"nothing speaks against it, but the model gains nothing from its update now "
-        f"({-n['deviation']:.1f} row errors below the others)"
+        f"({-n['deviation']:.1f} deviations below nothing)"
     ),
     Code.EMPTY: lambda n: "delivered an update without a direction: all zeros, or not finite",
     Code.FOLLOWS: lambda n: f"repeats the model's last step (cosine {n['cosine']:.3f}), so that it adds nothing",

@@ -23,8 +23,11 @@ def step(state: None, view: RoundView, *, share: float) -> tuple[None, Decision]
     return state, Decision(mix(view.updates, weights), weights, drawn)
 
 
-def fedavg(*, share: float = 1.0) -> Rule:
-    """Average everyone by data size, or in every round a `share` drawn at random: no defence at all."""
+def fedavg(*, share: float = 1.0, acquirer: bool = False) -> Rule:
+    """Average everyone by data size, or in every round a `share` drawn at random: no defence at all.
+
+    With an `acquirer`, the providers are those that rules with an acquirer have: one participant fewer.
+    """
     if not 0.0 < share <= 1.0:
         raise InputError(f"fedavg needs 0 < share ≤ 1, got {share}")
-    return Rule("fedavg", PAPER, server_driven=False, init=nothing, step=partial(step, share=share))
+    return Rule("fedavg", PAPER, server_driven=acquirer, init=nothing, step=partial(step, share=share))

@@ -15,6 +15,6 @@ def step(state: None, view: RoundView) -> tuple[None, Decision]:
     return state, Decision(mix(view.updates, weights), weights, honest)
 
 
-def oracle() -> Rule:
-    """Average the honest providers by data size."""
-    return Rule("oracle", PAPER, server_driven=False, init=nothing, step=step)
+def oracle(*, acquirer: bool = False) -> Rule:
+    """Average the honest providers by data size; with an `acquirer`, the same providers as rules that need one have."""
+    return Rule("oracle", PAPER, server_driven=acquirer, init=nothing, step=step)

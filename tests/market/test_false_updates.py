@@ -147,6 +147,30 @@ def test_when_all_are_silent_the_acquirer_loses_nothing(build):
     assert market.trading.read_epoch(3).phase is Phase.EMPTY
 
 
+def key_of(length):
+    class OddKey(Provider):
+        """Commits to a key that is no key: the chain would not take it, and nothing opens by it."""
+
+        def __post_init__(self):
+            super().__post_init__()
+            honest = self.shelf.secret
+            self.shelf.secret = lambda epoch: (honest(epoch) * 2)[:length]
+
+    return OddKey
+
+
+@pytest.mark.parametrize("length", [0, 31, 33, 64])
+def test_a_key_of_another_length_is_none(build, length):
+    """It opens nothing, it cannot come on chain, and it does not end the acquirer's program."""
+    market = build(providers=3, cheats={1: key_of(length)})
+    market.run(1)
+    assert market.state(1) is State.BOUGHT and market.names[1] not in market.paid(1)
+    assert market.offences() == [(market.names[1], "missing key")]
+    said = [remark.detail for remark in market.acquirer.journal.remarks(subject=market.names[1])]
+    assert f"key: a secret key has 32 bytes, got {length}" in said
+    market.check_honest((0, 2))
+
+
 class WrongKey(Provider):
     """Gives another key than the one it committed to."""
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from martfl.chain.state import Offer
 from martfl.market import messages as ms
-from martfl.market.asking import NO_ANSWER, Asking
+from martfl.market.asking import Asking
 from martfl.market.errors import MarketError
 from martfl.market.journal import Journal
 from martfl.market.purchases import FORGED, Purchases
@@ -23,7 +23,7 @@ from martfl.market.sketching import entries_of, first_block_after, make_scorer
 from martfl.market.steps import Drawn, Scores, Trained
 from martfl.market.task import Floats, Task
 from martfl.market.terms import Terms
-from martfl.scoring import Scorer, ScoringError
+from martfl.scoring import Scorer
 
 
 @dataclass
@@ -174,11 +174,8 @@ class Desk:
     def _decrypted(self, decrypt: Callable[..., float], reply: ms.Scored | None, name: str) -> float | None:
         if reply is None:
             return None
-        try:
-            return decrypt(reply.body, parameters=self.settler.parameters)
-        except ScoringError as error:
-            self.journal.remark(self.epoch, name, NO_ANSWER, f"score: {error}")
-            return None
+        size = self.settler.parameters
+        return self.asking.read(ms.Scored, name, lambda: decrypt(reply.body, parameters=size))
 
     def _scores_hold(self, name: str) -> bool:
         position, update = list(self.providers).index(name), self.update_of(name)

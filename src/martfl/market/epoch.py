@@ -11,15 +11,14 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
 
 from martfl.chain import events as ev
 from martfl.chain.network import RevertedError
 from martfl.chain.state import MAX_PROVIDERS, Deadlines, Offer, Phase, SignedCommit, State
 from martfl.market import messages as ms
-from martfl.market.asking import NO_ANSWER, Asking
+from martfl.market.asking import Asking
 from martfl.market.desk import Desk
-from martfl.market.errors import MarketError, MessageError
+from martfl.market.errors import MarketError
 from martfl.market.journal import Journal
 from martfl.market.offers import Place, offer_of, read_offer, read_signed
 from martfl.market.paying import pay_providers, take_refund
@@ -45,7 +44,6 @@ from martfl.market.watching import sent
 from martfl.settlement.weights import integer_weights
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 Tell = Callable[[int, str, str], None]  # epoch, step, what happened
 
 
@@ -270,20 +268,12 @@ class Epoch:
 
     def _signed(self, name: str) -> SignedCommit | None:
         kept = self.journal.blob(self.number, f"signed {name}") or b""
-        return self._noted(name, lambda: read_signed(name, kept))
+        return self.asking.read(ms.Committed, name, lambda: read_signed(name, kept))
 
     def _shown(self, name: str, answer: ms.Offered, digest: bytes) -> Shown | None:
         trading, epoch = self.act.trading, self.number
         place = Place(trading.chain.chain_id, trading.address, epoch, trading.read_epoch(epoch).reward)
-        return self._noted(name, lambda: read_offer(name, answer, digest=digest, place=place))
-
-    def _noted(self, name: str, read: Callable[[], T]) -> T | None:
-        """What a provider sent, or a remark about why it is not valid."""
-        try:
-            return read()
-        except MessageError as error:
-            self.journal.remark(self.number, name, NO_ANSWER, str(error))
-            return None
+        return self.asking.read(ms.Offered, name, lambda: read_offer(name, answer, digest=digest, place=place))
 
     def _relay(self, entries: list[SignedCommit], step: str) -> Sent:
         account, key = self.act.account, self.act.key(step)

@@ -92,7 +92,9 @@ class Desk:
     # --- what a rule may do ----------------------------------------------------------------------------------------
 
     def score(self, baseline: Floats) -> Floats:
-        """Cosines under encryption [n]; NaN for who gave no valid answer."""
+        """Cosines under encryption [n]; NaN for who gave no valid answer, and for all where the baseline is zero."""
+        if not np.any(baseline):
+            return np.full(len(self.providers), np.nan)
         number = len(self.baselines)
         if number >= self.terms.scoring.baselines:
             raise MarketError(f"the terms allow {self.terms.scoring.baselines} baselines an epoch")
@@ -103,12 +105,14 @@ class Desk:
     def buy(self, providers: Sequence[int]) -> Mapping[int, Floats]:
         """Buy at their asks; who is not sold, not affordable or does not deliver is missing from the answer.
 
-        An update whose scores were forged is bought and paid like others, and not shown to the rule.
+        An update whose scores were forged is bought and paid like others, and not shown to the rule; nor is one of
+        zeros, which has no direction that anybody could be judged by.
         """
         names = [self.providers[i] for i in providers]
         delivered = self.purchases.buy(self._guarded(names))
         honest = [name for name in delivered if self._scores_hold(name)]
-        return {i: self.update_of(name) for i, name in zip(providers, names, strict=True) if name in honest}
+        updates = {i: self.update_of(name) for i, name in zip(providers, names, strict=True) if name in honest}
+        return {i: update for i, update in updates.items() if np.any(update)}
 
     def update_of(self, name: str) -> Floats:
         """A delivered update as numbers."""

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
 from small_task import small_digits
 
 from martfl.chain import events as ev

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from martfl.chain.state import Offer
+from martfl.chain.state import WHOLE, Offer
 from martfl.market import messages as ms
 from martfl.market.asking import Asking
 from martfl.market.errors import MarketError
 from martfl.market.journal import Journal
 from martfl.market.purchases import FORGED, Purchases
-from martfl.market.settling import Settler
+from martfl.market.settling import Settler, Shares
 from martfl.market.sketching import entries_of, first_block_after, make_scorer
 from martfl.market.steps import Drawn, Scores, Trained
 from martfl.market.task import Floats, Task
@@ -117,6 +117,13 @@ class Desk:
     def update_of(self, name: str) -> Floats:
         """A delivered update as numbers."""
         return self.settler.numbers.dequantise(self.purchases.here[name].values)
+
+    def hardest_push(self, shares: Shares) -> str:
+        """Whose update, at its weight, moves the parameter furthest from 0 further out than any other's."""
+        steps = {name: share.weight / WHOLE * self.update_of(name) for name, share in shares.items()}  # each [m]
+        model = self.model + np.sum(list(steps.values()), axis=0)
+        worst = int(np.argmax(np.abs(model)))
+        return max(sorted(steps), key=lambda name: steps[name][worst] * np.sign(model[worst]))
 
     def forgers(self) -> set[str]:
         """Who delivered something else than it was scored by."""

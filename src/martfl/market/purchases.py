@@ -5,7 +5,8 @@ key, or a leaf that is not what it was committed to, is refuted when the provide
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -14,6 +15,7 @@ from eth_utils.crypto import keccak
 from martfl.chain import events as ev
 from martfl.chain.network import RevertedError
 from martfl.chain.state import MAX_PROVIDERS, Deadlines, Offer, State, price_of
+from martfl.errors import MartflError
 from martfl.market import messages as ms
 from martfl.market.asking import Asking
 from martfl.market.errors import MessageError
@@ -26,6 +28,7 @@ from martfl.settlement.seal import check_secret
 
 log = logging.getLogger(__name__)
 FORGED, MISSING, FALSE = "forged score", "missing key", "false update"
+PAUSE = 15.0  # seconds between looks at the chain while something else is computed
 OFFENCES = (FORGED, MISSING, FALSE)  # what a provider answers for
 
 
@@ -94,6 +97,22 @@ class Purchases:
                     self._answer(event.provider, event.key)
                 except RevertedError as error:  # somebody else refuted it in the same moment, or it is too late
                     log.warning("epoch %d: key of %s: %s", self.act.epoch, event.provider, error.reason)
+
+    def look_now_and_then(self) -> Callable[[], None]:
+        """`answer_reveals`, to be called as often as one likes while something else takes its time."""
+        looked = time.monotonic()
+
+        def look() -> None:
+            nonlocal looked
+            if time.monotonic() - looked < PAUSE:
+                return
+            try:
+                self.answer_reveals()
+            except MartflError as error:  # a node that is away for a while
+                log.warning("epoch %d: keys on chain could not be answered now: %s", self.act.epoch, error)
+            looked = time.monotonic()
+
+        return look
 
     def blame_silent(self) -> None:
         """When no key can come any more: remember who was bought and gave none, to us or to the chain."""

@@ -106,6 +106,19 @@ def test_a_role_needs_a_contract_and_a_chain_that_all_can_reach(tmp_path, market
         pass
 
 
+def test_a_chain_on_which_nothing_counts_within_the_margin_is_not_traded_on(tmp_path, market):
+    file, config, wallet = tmp_path / "market.toml", tmp_path / "martfl.toml", market().buyer
+    deadlines = "[deadlines]\nmargin = 100\n"
+    chain = f'[chain]\nprofile = "slow"\ncontract = "0x{"11" * 20}"\n'
+    file.write_text(f'name = "m"\n[task]\nentry = "tiny_task:task"\n{deadlines}{chain}')
+    config.write_text('[chains.slow]\nrpc = "http://127.0.0.1:1"\nchain_id = 1\nconfirmations = 10\nblock_time = 12\n')
+    with (
+        pytest.raises(InputError, match=r"\[chains.slow\] 10 confirmations, .* margin of 100 s, got 108 s"),
+        compose.open_place(file, account=wallet, role="provider", folder=tmp_path / "role", config=config),
+    ):
+        pass
+
+
 def test_a_deployed_market_is_not_deployed_again(tmp_path, market):
     place = market(providers=1)
     file = tmp_path / "market.toml"

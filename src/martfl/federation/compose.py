@@ -79,6 +79,11 @@ def open_role_chain(terms: Terms, *, config: Path | None, folder: Path) -> Itera
             "parties on different machines need a chain that all can reach: [chain] profile must name one with an "
             f"`rpc` in martfl.toml (there: {known}), got {terms.chain.profile!r}"
         )
+    if profile.depth > terms.deadlines.margin:
+        raise InputError(
+            f"[chains.{profile.name}] {profile.confirmations} confirmations, a block every {profile.block_time:g} s, "
+            f"must not take longer than the market's margin of {terms.deadlines.margin} s, got {profile.depth:g} s"
+        )
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with replace(profile, store=profile.store or folder / "transactions.sqlite").open() as chain:
         chain.check()

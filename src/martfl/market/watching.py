@@ -47,7 +47,7 @@ class Watching:
     journal: Journal
     account: LocalAccount
     shelf: Shelf
-    sold: Callable[[int], None]  # told of every epoch that paid
+    sold: Callable[[int, int], None]  # told of every epoch that paid, and how much
     _turn: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     def look(self) -> dict[int, int]:
@@ -96,7 +96,7 @@ class Watching:
                 raise MarketError(f"the claim of epoch {epoch} waits for a key or a commitment that is due before it")
             amount = self._claim(epoch)
             if amount:
-                self.sold(epoch)
+                self.sold(epoch, amount)
             return self._close(epoch, amount)
 
     # --- parts ---------------------------------------------------------------------------------------------------

@@ -119,15 +119,25 @@ def test_a_chain_on_which_nothing_counts_within_the_margin_is_not_traded_on(tmp_
         pass
 
 
+def test_a_market_runs_no_code_that_was_not_allowed(tmp_path, market):
+    """A file from a stranger could name any function of any module."""
+    place, file = market(providers=1), tmp_path / "market.toml"
+    for entry in ("tiny_task:task", "subprocess:check_output", "martfl.lab.tasks:digits", "antigravity:x"):
+        file.write_text(f'name = "m"\n[task]\nentry = "{entry}"\noptions = {{ args = "touch {tmp_path}/ran" }}\n')
+        with pytest.raises(MarketError, match=f"must be allowed .* --allow-task {entry.partition(':')[0]}"):
+            compose.deploy(file, chain=place.chain, account=place.buyer, allowed=["another"])
+    assert "antigravity" not in sys.modules and not (tmp_path / "ran").exists()
+
+
 def test_a_deployed_market_is_not_deployed_again(tmp_path, market):
     place = market(providers=1)
     file = tmp_path / "market.toml"
     file.write_text('name = "m"\n[task]\nentry = "tiny_task:task"\n[settlement]\nscale = 0.000244140625\n')
-    trading = compose.deploy(file, chain=place.chain, account=place.buyer)
+    trading = compose.deploy(file, chain=place.chain, account=place.buyer, allowed=["tiny_task"])
     assert trading.terms().terms_hash == compose.load_terms(file).hash
     assert (trading.address, trading.since) == (compose.load_terms(file).chain.contract, trading.deployment.block)
     with pytest.raises(InputError, match="names a contract already"):
-        compose.deploy(file, chain=place.chain, account=place.buyer)
+        compose.deploy(file, chain=place.chain, account=place.buyer, allowed=["tiny_task"])
 
 
 def test_two_processes_on_one_journal_are_refused(tmp_path, market):

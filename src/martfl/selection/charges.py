@@ -142,17 +142,17 @@ def accuse(rule: "Evidence", known: Known, crowd: Crowd, cut: Cut, side: Mask) -
         own=_own(rule, known, side) if rule.uses("own") and known.even else 0.0,
         length=_length(rule, known, cut, side) if rule.uses("length") else 0.0,
         majority=0.5 * math.log((~side).sum() / side.sum()) if rule.uses("majority") else 0.0,
-        rarity=_rarity(rule, known, cut) if rule.uses("rarity") else 0.0,
+        rarity=_rarity(rule, known, cut, side) if rule.uses("rarity") else 0.0,
     )
 
 
-def _rarity(rule: "Evidence", known: Known, cut: Cut) -> float:
+def _rarity(rule: "Evidence", known: Known, cut: Cut, side: Mask) -> float:
     """Honest providers seldom come in crisp kinds, and their longest updates are seldom alike.
 
     Where the root data hold half of the classes, providers may as well: there crisp kinds are less rare.
     """
     if cut.alike is not None:
-        return float(log_e(-cut.alike))
+        return float(log_e(-cut.alike)) if (side == cut.members).all() else 0.0
     return cut.crispness * math.log(1.0 / (rule.rare if known.even else math.sqrt(rule.rare)))
 
 

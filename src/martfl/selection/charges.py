@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from martfl.selection.evidence import Evidence
 
 SIGNS = math.log(4.0)  # random signs have no more in common with the closest of a few dozen others, in deviations
-MOST_LENGTH = 3.0  # of the evidence that the longest ones are longer
+MOST_LENGTH = 3.5  # of the evidence that the longest ones are longer
 QUARTILE = 0.75  # of a kind's members that are long, and of the others that are not
 
 
@@ -147,13 +147,14 @@ def accuse(rule: "Evidence", known: Known, crowd: Crowd, cut: Cut, side: Mask) -
 
 
 def _rarity(rule: "Evidence", known: Known, cut: Cut, side: Mask) -> float:
-    """Honest providers seldom come in crisp kinds, and their longest updates are seldom alike.
+    """Honest providers seldom come in crisp kinds, and as seldom are their longest updates a kind.
 
-    Where the root data hold half of the classes, providers may as well: there crisp kinds are less rare.
+    Where the root data hold half of the classes, providers may as well: there kinds are less rare.
     """
-    if cut.alike is not None:
-        return float(log_e(-cut.alike)) if (side == cut.members).all() else 0.0
-    return cut.crispness * math.log(1.0 / (rule.rare if known.even else math.sqrt(rule.rare)))
+    most = math.log(1.0 / (rule.rare if known.even else math.sqrt(rule.rare)))
+    if cut.alike is None:
+        return cut.crispness * most
+    return min(float(log_e(-cut.alike)), most) if (side == cut.members).all() else 0.0
 
 
 def _harm(rule: "Evidence", known: Known, crowd: Crowd, side: Mask) -> float:

@@ -66,8 +66,8 @@ def _times(terms: "Terms") -> Iterator[Rule]:
         f"deadlines.keys must be more than twice the margin of {times.margin} s, got {times.keys}",
     )
     yield (
-        times.commit > times.margin,
-        f"deadlines.commit must be more than the margin of {times.margin} s, got {times.commit}",
+        times.commit > 2 * times.margin,  # so far apart, at least, are the keys of two epochs
+        f"deadlines.commit must be more than twice the margin of {times.margin} s, got {times.commit}",
     )
     yield (
         times.publish > times.margin,

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from martfl.chain.state import Phase
+from martfl.market.journal import Journal
 
 log = logging.getLogger(__name__)
 MB = 1 << 20
@@ -26,7 +27,8 @@ def open_files():
 def blobs(market):
     """Bytes of the parties' blobs, beside the models and memories that stay."""
     size = "SELECT COALESCE(SUM(LENGTH(data)), 0) FROM blobs WHERE name NOT IN ('model', 'state')"
-    return sum(journal._db.execute(size).fetchone()[0] for journal in market.journals.values())
+    journals = [file for file in market.open_files.values() if isinstance(file, Journal)]
+    return sum(journal._db.execute(size).fetchone()[0] for journal in journals)
 
 
 def endure(build, kit, *, providers, epochs):

@@ -73,6 +73,10 @@ def _times(terms: "Terms") -> Iterator[Rule]:
         times.publish > times.margin,
         f"deadlines.publish must be more than the margin of {times.margin} s, got {times.publish}",
     )
+    yield (  # a refutation waits for a key that is due within three margins, and has one of its own then
+        terms.settlement.scheme != "sampled" or times.settle >= 4 * times.margin,
+        f"deadlines.settle must be at least four times the margin of {times.margin} s, got {times.settle}",
+    )
 
 
 def _settlement(terms: "Terms") -> Iterator[Rule]:

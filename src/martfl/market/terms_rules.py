@@ -60,12 +60,16 @@ def _times(terms: StatedTerms) -> Iterator[Rule]:
         f"deadlines.keys must be more than twice the margin of {times.margin} s, got {times.keys}",
     )
     yield (
-        times.commit > times.margin,
-        f"deadlines.commit must be more than the margin of {times.margin} s, got {times.commit}",
+        times.commit > 2 * times.margin,  # so far apart, at least, are the keys of two epochs
+        f"deadlines.commit must be more than twice the margin of {times.margin} s, got {times.commit}",
     )
     yield (
         times.publish > times.margin,
         f"deadlines.publish must be more than the margin of {times.margin} s, got {times.publish}",
+    )
+    yield (  # a refutation waits for a key that is due within three margins, and has one of its own then
+        terms.settlement.scheme != "sampled" or times.settle >= 4 * times.margin,
+        f"deadlines.settle must be at least four times the margin of {times.margin} s, got {times.settle}",
     )
 
 

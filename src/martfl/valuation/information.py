@@ -20,7 +20,7 @@ from martfl.valuation.common import Floats, find_common, information
 from martfl.valuation.novelty import beyond_public
 from martfl.valuation.root import held_back
 
-DOUBT = 1e-3  # of the mean: information that an epoch without any clarity cannot tell from none
+DOUBT = 0.03  # of the mean: information that an epoch without any clarity cannot tell from none
 SEEN = 4.0  # who was seen in a quarter of what the others were seen in is paid in full
 NINETY = 1.645  # deviations either side of an interval that holds nine cases in ten
 

@@ -1,7 +1,7 @@
 """The true worth of a seller's data: what test rows gain when its rows join those of others, over all orders.
 
 A group is worth the mean chance that a model trained on the group's rows alone gives a test row's true class (data
-Shapley, Ghorbani and Zou, ICML 2019). No rule sees test rows, and no rule could afford it: it trains hundreds of models.
+Shapley, Ghorbani and Zou, ICML 2019). No rule sees test rows, and none could afford it: it trains hundreds of models.
 """
 
 from __future__ import annotations

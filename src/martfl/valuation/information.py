@@ -3,9 +3,9 @@
     share_i ∝ (information_i · alone_i)^(η·B) · alone_i^(1 − B),     B = 1 / (1 + error²)
 
 Sellers' information differs by about a factor e either way before anything is seen; B is how much of a measured
-difference is believed. What is not believed falls back on equal shares, of which those who hold the same noise have one
-together: no share grows because a seller is many wallets. η above 1 outweighs that optimisers learn a little more from
-eight small data sets than from one that is eight times as large.
+difference is believed. What is not believed falls back on equal shares. Those who hold the same noise have one of them
+together, and noise that has nothing in common with anybody has none: no share grows because a seller is many wallets.
+η above 1 outweighs that optimisers learn a little more from eight small data sets than from one of eight times the size.
 """
 
 import math
@@ -88,7 +88,7 @@ class Information:
             account.records,
             sale.names,
             found,
-            common.alone,
+            common.alone * common.tied,
             error=common.error,
             weight=weight,
             most=self.window * self.floor**-4,

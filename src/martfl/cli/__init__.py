@@ -11,14 +11,15 @@ from typing import Annotated
 
 import typer
 
-from martfl import __version__
+from martfl import __version__, waiting
 from martfl.cli import acquirer, bench, ceremony, lab, provider, wallet
 from martfl.cli.audit import audit
 from martfl.cli.dashboard import dashboard, report
 from martfl.cli.demo import demo
+from martfl.cli.telling import Lines, say
 from martfl.errors import MartflError
 
-app = typer.Typer(name="martfl", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(name="martfl", no_args_is_help=True, pretty_exceptions_enable=False)
 for command in (demo, audit, report, dashboard):
     app.command()(command)
 app.add_typer(acquirer.app, name="acquirer")
@@ -42,13 +43,15 @@ def configure(
 ) -> None:
     """Buy and sell model updates instead of raw data."""
     level = [logging.WARNING, logging.INFO, logging.DEBUG][min(verbose, 2)]
-    logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    form = "%(levelname)s %(name)s: %(message)s" if verbose else "note: %(message)s"
+    logging.basicConfig(level=level, format=form, handlers=[Lines()])
 
 
 def main() -> None:
     """Run the command; a known error becomes one line on stderr and exit code 2."""
     try:
-        app()
+        with waiting.heard(waiting.TimeLeft(say)):
+            app()
     except (MartflError, OSError) as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)

@@ -11,16 +11,18 @@ from typing import Annotated
 
 import typer
 
-from martfl import __version__, waiting
+from martfl import __version__, extras, waiting
 from martfl.cli import acquirer, bench, ceremony, lab, provider, wallet
 from martfl.cli.audit import audit
 from martfl.cli.dashboard import dashboard, report
 from martfl.cli.demo import demo
+from martfl.cli.doctor import doctor
+from martfl.cli.init import init
 from martfl.cli.telling import Lines, say
 from martfl.errors import MartflError
 
 app = typer.Typer(name="martfl", no_args_is_help=True, pretty_exceptions_enable=False)
-for command in (demo, audit, report, dashboard):
+for command in (demo, init, doctor, audit, report, dashboard):
     app.command()(command)
 app.add_typer(acquirer.app, name="acquirer")
 app.add_typer(provider.app, name="provider")
@@ -55,6 +57,9 @@ def main() -> None:
     except (MartflError, OSError) as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)
-    except Exception:  # Python would exit with 1, which says that a check failed
-        traceback.print_exc()
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and (said := extras.explain(error)):
+            typer.echo(f"error: {said}", err=True)
+            sys.exit(2)
+        traceback.print_exc()  # Python would exit with 1, which says that a check failed
         sys.exit(70)

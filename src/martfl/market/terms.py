@@ -13,6 +13,8 @@ from typing import Any
 from martfl.market.errors import TermsError
 from martfl.market.terms_rules import LEAST_STEPS, broken_rules
 
+INVITATION = "invitation"  # a table of a terms file that says where to join; no part of the terms
+
 
 @dataclass(frozen=True, kw_only=True)
 class TaskTerms:
@@ -149,6 +151,7 @@ def load_terms(path: Path) -> Terms:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise TermsError(f"{path} is not readable as TOML: {error}") from error
+    values.pop(INVITATION, None)
     return read_terms(values)
 
 

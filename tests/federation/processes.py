@@ -115,7 +115,9 @@ class Site:
         return process
 
     def deploy(self):
-        return self.run(acquirer.app, "deploy", "market.toml", "--json", wallet=self.wallets[0])
+        return self.run(
+            acquirer.app, "deploy", "market.toml", "--allow-task", "tiny_task", "--json", wallet=self.wallets[0]
+        )
 
     def hasten(self, epoch, *, seconds):
         """Let the chain's time pass where a market waits for commitments to close, once everybody has committed."""
@@ -126,12 +128,13 @@ class Site:
     def start_acquirer(self, *, epochs, wait=60):
         words = ["acquirer", "run", "market.toml", "--data", "tiny_task:own_part", "--epochs", str(epochs), "--json"]
         words += ["--providers", str(len(self.wallets) - 1), "--wait", str(wait)]
-        words += ["--tls", "tls", "--host", "127.0.0.1", "--port", str(self.port)]
+        words += ["--allow-task", "tiny_task", "--tls", "tls", "--host", "127.0.0.1", "--port", str(self.port)]
         return self.start(*words, wallet=self.wallets[0])
 
     def start_provider(self, number, *extra, wallet=None):
         words = ["provider", "join", "market.toml", "--data", "tiny_task:own_part", "--name", f"seller {number}"]
-        words += ["--superlink", f"localhost:{self.port}", "--authority", "tls/authority.pem", *extra]
+        words += ["--superlink", f"localhost:{self.port}", "--authority", "tls/authority.pem"]
+        words += ["--allow-task", "tiny_task", *extra]
         return self.start(*words, wallet=wallet or self.wallets[number + 1], part=number)
 
     def said(self, wallet):

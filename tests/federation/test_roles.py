@@ -106,15 +106,38 @@ def test_a_role_needs_a_contract_and_a_chain_that_all_can_reach(tmp_path, market
         pass
 
 
+def test_a_chain_on_which_nothing_counts_within_the_margin_is_not_traded_on(tmp_path, market):
+    file, config, wallet = tmp_path / "market.toml", tmp_path / "martfl.toml", market().buyer
+    deadlines = "[deadlines]\nmargin = 100\n"
+    chain = f'[chain]\nprofile = "slow"\ncontract = "0x{"11" * 20}"\n'
+    file.write_text(f'name = "m"\n[task]\nentry = "tiny_task:task"\n{deadlines}{chain}')
+    config.write_text('[chains.slow]\nrpc = "http://127.0.0.1:1"\nchain_id = 1\nconfirmations = 10\nblock_time = 12\n')
+    with (
+        pytest.raises(InputError, match=r"\[chains.slow\] 10 confirmations, .* margin of 100 s, got 108 s"),
+        compose.open_place(file, account=wallet, role="provider", folder=tmp_path / "role", config=config),
+    ):
+        pass
+
+
+def test_a_market_runs_no_code_that_was_not_allowed(tmp_path, market):
+    """A file from a stranger could name any function of any module."""
+    place, file = market(providers=1), tmp_path / "market.toml"
+    for entry in ("tiny_task:task", "subprocess:check_output", "martfl.lab.tasks:digits", "antigravity:x"):
+        file.write_text(f'name = "m"\n[task]\nentry = "{entry}"\noptions = {{ args = "touch {tmp_path}/ran" }}\n')
+        with pytest.raises(MarketError, match=f"must be allowed .* --allow-task {entry.partition(':')[0]}"):
+            compose.deploy(file, chain=place.chain, account=place.buyer, allowed=["another"])
+    assert "antigravity" not in sys.modules and not (tmp_path / "ran").exists()
+
+
 def test_a_deployed_market_is_not_deployed_again(tmp_path, market):
     place = market(providers=1)
     file = tmp_path / "market.toml"
     file.write_text('name = "m"\n[task]\nentry = "tiny_task:task"\n[settlement]\nscale = 0.000244140625\n')
-    trading = compose.deploy(file, chain=place.chain, account=place.buyer)
+    trading = compose.deploy(file, chain=place.chain, account=place.buyer, allowed=["tiny_task"])
     assert trading.terms().terms_hash == compose.load_terms(file).hash
     assert (trading.address, trading.since) == (compose.load_terms(file).chain.contract, trading.deployment.block)
     with pytest.raises(InputError, match="names a contract already"):
-        compose.deploy(file, chain=place.chain, account=place.buyer)
+        compose.deploy(file, chain=place.chain, account=place.buyer, allowed=["tiny_task"])
 
 
 def test_two_processes_on_one_journal_are_refused(tmp_path, market):

@@ -70,13 +70,13 @@ class FusedMeter(Meter):
         super().__init__(path)
         self.who, self.fuse = path.stem, fuse
 
-    def spend(self, **about):
+    def spend(self, stall, **about):
         self.fuse.burn(self.who, f"count {about}")
-        super().spend(**about)
+        super().spend(stall, **about)
 
-    def sold(self, **about):
+    def sold(self, stall, **about):
         self.fuse.burn(self.who, f"sold {about}")
-        super().sold(**about)
+        super().sold(stall, **about)
 
 
 class FusedChain(EmbeddedChain):

@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from small_task import small_digits
 
 from martfl.chain import events as ev
 from martfl.chain.history import read_history
 from martfl.chain.state import Phase, State
+from martfl.market.conduct import Honest
 from martfl.market.errors import MarketError
 from martfl.market.provider import Provider
 from martfl.settlement.exact.sealed import leaf_tree, split_body
@@ -147,6 +149,30 @@ def test_when_all_are_silent_the_acquirer_loses_nothing(build):
     assert market.trading.read_epoch(3).phase is Phase.EMPTY
 
 
+def key_of(length):
+    class OddKey(Provider):
+        """Commits to a key that is no key: the chain would not take it, and nothing opens by it."""
+
+        def __post_init__(self):
+            super().__post_init__()
+            honest = self.shelf.secret
+            self.shelf.secret = lambda epoch: (honest(epoch) * 2)[:length]
+
+    return OddKey
+
+
+@pytest.mark.parametrize("length", [0, 31, 33, 64])
+def test_a_key_of_another_length_is_none(build, length):
+    """It opens nothing, it cannot come on chain, and it does not end the acquirer's program."""
+    market = build(providers=3, cheats={1: key_of(length)})
+    market.run(1)
+    assert market.state(1) is State.BOUGHT and market.names[1] not in market.paid(1)
+    assert market.offences() == [(market.names[1], "missing key")]
+    said = [remark.detail for remark in market.acquirer.journal.remarks(subject=market.names[1])]
+    assert f"key: a secret key has 32 bytes, got {length}" in said
+    market.check_honest((0, 2))
+
+
 class WrongKey(Provider):
     """Gives another key than the one it committed to."""
 
@@ -186,3 +212,28 @@ def test_a_key_after_publication_earns_the_price_and_no_weight(build):
     assert history.times(ev.Revealed, 1) > history.times(ev.ModelPublished, 1)
     assert market.paid(1)[market.names[1]] == market.price(1)
     market.check_honest((0, 2))
+
+
+# --- updates that are sound, and mean harm ---------------------------------------------------------------------------
+
+
+class ThenZeros(Honest):
+    """The buyer's own update at first, so that it is the best of all; then zeros."""
+
+    def __init__(self, root):
+        self.root = root
+
+    def update(self, lesson):
+        trained = lesson.task.train(lesson.model, self.root, seed=0)
+        return trained if lesson.before is None else np.zeros_like(trained)
+
+
+def test_who_all_are_judged_by_cannot_sell_zeros_to_stop_the_market(build):
+    """Rule `martfl` buys the best of the epoch before first, and scores all others by its update."""
+    x, y = small_digits()
+    conducts = {1: ThenZeros((x[-300:-200], y[-300:-200]))}
+    market = build(providers=3, conducts=conducts, rule=None, terms={"selection": {"rule": "martfl"}})
+    market.run(2)
+    assert market.state(1, epoch=2) is State.CLAIMED  # it was bought, and is paid what it asked
+    assert market.trading.read_epoch(2).phase is Phase.SETTLED
+    assert market.names[1] not in market.weights(2) and market.weights(2)

@@ -213,3 +213,45 @@ def test_a_seller_without_coins_that_trusts_its_buyer_is_served(build):
     market.run(1)
     market.check_honest((0, 1))
     assert market.chain.balance(market.names[0]) == before + market.paid(1)[market.names[0]]
+
+
+class Slow(FusedChain):
+    """Keeps the transactions of one wallet out for a while, and then lets them count late."""
+
+    slow, before, after = None, 0, 0
+
+    def _send(self, step, *, account, key):
+        if account.address != self.slow:
+            return super()._send(step, account=account, key=key)
+        self.travel(self.before) if self.before else None
+        done = super()._send(step, account=account, key=key)
+        self.travel(self.after) if self.after else None
+        return done
+
+
+@pytest.mark.parametrize("asked", [False, True], ids=["on its own", "when the acquirer asks"])
+@pytest.mark.parametrize(("kept_out", "deep"), [(898, 0), (0, 899), (898, 899)])
+def test_a_claim_does_not_keep_a_younger_key_from_the_chain(build, kit, tmp_path, kept_out, deep, asked):
+    """The older epoch becomes final just before the younger one's key is due; a wallet sends one after the other."""
+    chain = Slow(tmp_path / "chain.sqlite", 2, Fuse(parties=("nobody",)))
+    hand = kit.Hand(build(providers=1, chain=chain)).begin()
+    market, times = hand.market, hand.market.terms.deadlines
+    hand.buy(0)
+    hand.publish({})
+    final = market.times(1).publish + 1
+    market.travel_to(final + times.margin + 3 - times.commit - times.buy - times.keys)
+    hand.begin(2)
+    hand.buy(0, epoch=2)
+    assert isinstance(hand.ask_key(0, epoch=2), bytes)
+    hand.publish({}, epoch=2)
+    market.travel_to(final - 5)
+    due = market.times(2).keys - times.margin
+    assert final < due < final + 10
+    chain.slow, chain.before, chain.after = market.names[0], kept_out, deep
+    for second in (final, due, market.times(2).publish + 1):
+        chain.travel_to(max(second, chain.now()))
+        if asked:
+            hand.say(ms.Closed(epoch=1), 0)
+        market.watch()
+    assert {epoch: market.paid(epoch)[market.names[0]] for epoch in (1, 2)} == dict.fromkeys((1, 2), market.price(0))
+    chain.close()

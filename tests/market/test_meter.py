@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from martfl.market.errors import JournalError, MarketError
-from martfl.market.meter import Meter
+from martfl.market.meter import Meter, Stall
 
 BUYER, OTHER = "0x" + "aB" * 20, "0x" + "cd" * 20
+COIN, TOKEN = "0x" + "00" * 20, "0x" + "Ee" * 20
 MARKETS = ("0x" + "01" * 20, "0x" + "02" * 20)
 
 
@@ -22,13 +23,16 @@ def meter(tmp_path):
     opened.close()
 
 
-def spend(meter, *, epoch=1, baseline=0, market=0, buyer=BUYER, chain=1, limit=3):
-    place = {"chain_id": chain, "market": MARKETS[market]}
-    meter.spend(**place, buyer=buyer, epoch=epoch, baseline=baseline, limit=limit)
+def stall(*, market=0, buyer=BUYER, chain=1, token=COIN):
+    return Stall(chain_id=chain, market=MARKETS[market], buyer=buyer, token=token)
 
 
-def sell(meter, *, epoch=1, market=0, buyer=BUYER, chain=1):
-    meter.sold(chain_id=chain, buyer=buyer, market=MARKETS[market], epoch=epoch)
+def spend(meter, *, epoch=1, baseline=0, ask=10, limit=3, **where):
+    meter.spend(stall(**where), epoch=epoch, baseline=baseline, ask=ask, limit=limit)
+
+
+def sell(meter, *, epoch=1, price=10, **where):
+    meter.sold(stall(**where), epoch=epoch, price=price)
 
 
 def test_the_limit_holds_across_epochs_markets_and_chains(meter):
@@ -63,6 +67,31 @@ def test_a_sale_clears_the_count_of_its_buyer_once_for_each_epoch(meter):
     assert meter.count(buyer=BUYER) == 0
 
 
+@pytest.mark.parametrize(
+    ("sale", "left"),
+    [
+        ({"price": 10}, 0),
+        ({"price": 11}, 0),
+        ({"price": 9}, 2),  # cheaper than what was asked about
+        ({"price": 10**30, "token": TOKEN}, 2),  # in other money
+        ({"price": 10**30, "chain": 2}, 2),  # a test network's coins, for example
+        ({"market": 1, "price": 1}, 0),  # the market itself: its offers are bought at their asks
+    ],
+)
+def test_a_sale_elsewhere_forgives_what_it_pays_for(meter, sale, left):
+    spend(meter, market=1, baseline=0)
+    spend(meter, market=1, baseline=1)
+    sell(meter, **{"market": 0, **sale})
+    assert meter.count(buyer=BUYER) == left
+
+
+def test_the_ask_of_now_counts_not_that_of_the_answer(meter):
+    spend(meter, market=1, ask=10**20)  # more than a database's integers hold
+    spend(meter, market=1, ask=3, epoch=2)
+    sell(meter, market=0, price=3)
+    assert meter.count(buyer=BUYER) == 0
+
+
 def test_a_restart_forgets_nothing(meter, tmp_path):
     for baseline in range(3):
         spend(meter, baseline=baseline)
@@ -79,11 +108,12 @@ def test_programs_of_one_seller_share_one_count(meter, tmp_path):
     code = f"""
 import sys
 from pathlib import Path
-from martfl.market.meter import Meter
+from martfl.market.meter import Meter, Stall
 meter, given = Meter(Path(sys.argv[1])), 0
 for epoch in range(200):
     try:
-        meter.spend(chain_id=1, buyer={BUYER!r}, market=sys.argv[2], epoch=epoch, baseline=0, limit=100)
+        stall = Stall(chain_id=1, buyer={BUYER!r}, market=sys.argv[2], token="0x")
+        meter.spend(stall, epoch=epoch, baseline=0, ask=1, limit=100)
         given += 1
     except Exception:
         pass
@@ -125,20 +155,21 @@ ACTS = st.lists(
 )
 
 
-@given(acts=ACTS, limit=st.integers(1, 4))
-def test_never_more_answers_than_the_limit_since_a_sale(tmp_path_factory, acts, limit):
+@given(acts=ACTS, limit=st.integers(1, 4), asks=st.tuples(st.integers(0, 3), st.integers(0, 3)))
+def test_never_more_answers_than_the_limit_since_a_sale(tmp_path_factory, acts, limit, asks):
+    """A sale is at its market's ask, and pays for what was answered where no more is asked."""
     meter = Meter(tmp_path_factory.mktemp("meter") / "meter.sqlite")
     given_, sold = set(), set()
     for act, epoch, baseline, market in acts:
         about = {"epoch": epoch, "market": market}
         if act == "sell":
-            sell(meter, **about)
+            sell(meter, **about, price=asks[market])
             if (epoch, market) not in sold:
                 sold.add((epoch, market))
-                given_ = set()
+                given_ = {one for one in given_ if one[1] != market and asks[one[1]] > asks[market]}
             continue
         try:
-            spend(meter, **about, baseline=baseline, limit=limit)
+            spend(meter, **about, baseline=baseline, ask=asks[market], limit=limit)
             given_.add((epoch, market, baseline))
         except MarketError:
             assert len(given_) >= limit

@@ -8,16 +8,20 @@ import pytest
 from martfl.chain import events as ev
 from martfl.chain.sampled import SampledTrading
 from martfl.chain.state import WHOLE, Phase, State
+from martfl.federation.local import LocalLink
 from martfl.market import messages as ms
+from martfl.market import purchases, wire
 from martfl.market.acquirer import contract_terms
 from martfl.market.auditor import audit
+from martfl.market.conduct import Honest
 from martfl.market.errors import MarketError
 from martfl.market.provider import Provider
+from martfl.market.settling import drawing
 from martfl.market.settling.sampled import SampledSettler
 from martfl.settlement import SettlementError
 from martfl.settlement.integer_file import from_bytes, peek, to_bytes
 from martfl.settlement.sampled import Shape, ceremony, keys, sealed
-from martfl.settlement.sampled.vdf import evaluate
+from martfl.settlement.sampled.vdf import VdfProof, evaluate
 
 SAMPLED = {"scheme": "sampled", "samples": 4, "providers": 3, "vdf_steps": 300, "update_limit": 8.0, "setup": "alone"}
 
@@ -27,7 +31,8 @@ def sample(build, short_delay):
     """`sample(providers=3, …)`: a sampled market."""
 
     def make(settlement=None, **options):
-        return build(**options, terms={"settlement": {**SAMPLED, **(settlement or {})}})
+        terms = {"settlement": {**SAMPLED, **(settlement or {})}, "deadlines": options.pop("deadlines", {})}
+        return build(**options, terms=terms)
 
     return make
 
@@ -126,6 +131,58 @@ def test_who_is_overtaken_by_a_stranger_goes_on(sample):
     market.check_honest((0, 1))
 
 
+class Mute(Provider):
+    """Commits, and never says anything again."""
+
+    def handle(self, request):
+        message, _ = wire.decode(request, market=self.market)
+        if isinstance(message, ms.TrainRequest):
+            return super().handle(request)
+        raise TimeoutError("no answer")
+
+
+class Broken(SampledSettler):
+    """The acquirer's machine goes down between publication and proof."""
+
+    def prove(self, act, base, file, shares):
+        raise KeyboardInterrupt
+
+
+class Patient(LocalLink):
+    """Waits for the silent as a network does; time passes on the chain too, a block every three seconds."""
+
+    chain = None
+
+    def ask(self, requests, *, kind, seconds):
+        answers = super().ask(requests, kind=kind, seconds=seconds)
+        if len(answers) < len(requests):
+            for _ in range(int(seconds) // 3):
+                self.chain.travel(3)
+        return answers
+
+
+def test_the_silent_do_not_keep_the_acquirer_from_drawing(sample):
+    """The block that draws is out of reach after 256 others; who only commits must not hold the proof that long."""
+    market = sample(providers=3, cheats={2: Mute}, deadlines={"settle": 7200}, link=Patient)
+    market.link.chain = market.chain
+    market.run(1)
+    market.check_honest((0, 1))
+
+
+def test_a_proof_that_cannot_come_any_more_does_not_stop_the_market(sample):
+    """Nobody drew in time. The epoch fails, and when that is decided the acquirer goes on."""
+    market = sample(providers=2)
+    honest, market.acquirer.settler = market.settler, settler_of(Broken, market.settler)
+    with pytest.raises(KeyboardInterrupt):
+        market.run(1)
+    market.travel_to(max(market.times().publish, market.trading.read_epoch(1).deadline) + 1)
+    market.restart_acquirer()
+    market.acquirer.settler = honest
+    market.run(2)
+    assert [market.trading.read_epoch(epoch).phase for epoch in (1, 2)] == [Phase.FAILED, Phase.SETTLED]
+    assert market.weights(2)
+
+
 # --- acquirers that prove something else -----------------------------------------------------------------------------
 
 
@@ -187,6 +244,27 @@ def test_false_randomness_in_an_optimistic_market_is_challenged_by_a_provider(sa
     check_failed(market)
 
 
+class MadeUp(SampledSettler):
+    """Does not even begin to compute the delay function."""
+
+    def prove(self, act, base, file, shares):
+        act.clock.wait_for_block(act.trading.publication(act.epoch).number + 1)
+        act.trading.draw_samples(act.epoch, account=act.account, key=act.key("draw"))
+        made_up = VdfProof(y=12345 << 1500, pi=7, nonce=0)
+        act.trading.submit_randomness(act.epoch, proof=made_up, account=act.account, key=act.key("randomness"))
+        return {}
+
+
+def test_made_up_randomness_is_challenged_without_computing_the_delay(sample):
+    """The terms allow a delay of hours. What was submitted with its proof is checked in milliseconds."""
+    market = sample(settlement={"optimistic": True, "vdf_steps": 1 << 40}, providers=2)
+    market.acquirer.settler = settler_of(MadeUp, market.settler)
+    market.acquirer._close = lambda *_: None
+    market.acquirer.run_epoch(1, seed=0)
+    market.watch()
+    check_failed(market)
+
+
 def test_right_randomness_in_an_optimistic_market_is_not_challenged(sample):
     market = sample(settlement={"optimistic": True}, providers=2)
     market.run(1)
@@ -234,6 +312,54 @@ def test_a_false_leaf_is_refuted(sample):
     checks = audit(market.trading, market.settler, {1: market.acquirer.model_file(1)})
     assert [check for check in checks if not check.ok] == []
     assert "refutations" in {check.name for check in checks}
+
+
+class OnChainOnly(FalseLeaf):
+    """Puts the key of a false update on chain, and gives it to nobody before."""
+
+    def key(self, request):
+        raise MarketError("look at the chain")
+
+
+def test_a_false_leaf_is_refuted_though_the_proof_may_be_refuted_for_longer(sample):
+    """The settle window ends long after the publish window, in which keys on chain are answered."""
+    market = sample(providers=3, cheats={1: OnChainOnly}, deadlines={"settle": 36_000})
+    market.run(1)
+    assert market.state(1) is State.REFUTED and market.names[1] not in market.paid(1)
+    market.check_honest((0, 2))
+
+
+def test_a_false_leaf_is_refuted_while_the_delay_function_is_computed(sample, monkeypatch):
+    """Here it takes until a second before the publish window ends."""
+    market = sample(providers=3, cheats={1: OnChainOnly}, deadlines={"settle": 36_000})
+
+    def slow(seed, *, squarings, progress):
+        for second in (market.times().keys + 1, market.times().publish - 1, market.times().publish + 1):
+            market.travel_to(second)
+            progress(1)
+        return evaluate(seed, squarings=squarings)
+
+    monkeypatch.setattr(drawing, "evaluate", slow)
+    monkeypatch.setattr(purchases, "PAUSE", 0.0)
+    market.run(1)
+    assert market.state(1) is State.REFUTED and market.names[1] not in market.paid(1)
+    market.check_honest((0, 2))
+
+
+class Pushing(Honest):
+    """Moves every parameter as far as an update can."""
+
+    def update(self, lesson):
+        return np.full(lesson.model.size, 8.0)
+
+
+def test_who_pushes_the_model_out_of_its_range_is_left_out_and_paid(sample):
+    market = sample(settlement={"model_limit": 9.0}, providers=2, conducts={1: Pushing()})
+    market.run(2)
+    assert market.trading.read_epoch(2).phase is Phase.SETTLED
+    assert market.names[1] in market.weights(1) and market.weights(2) == {market.names[0]: WHOLE}
+    assert "out of range" in {remark.kind for remark in market.acquirer.journal.remarks(subject=market.names[1])}
+    assert market.paid(2)[market.names[1]] == market.price(1)
 
 
 def test_a_key_on_chain_is_paid_in_a_sampled_market_too(sample, kit):

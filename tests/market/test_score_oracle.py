@@ -81,6 +81,18 @@ def test_by_a_second_market_of_the_same_buyer(build, kit, hand, tmp_path):
     assert first.providers[0].meter.count(buyer=first.buyer.address) == 0
 
 
+def test_a_cheap_sale_in_a_second_market_opens_no_dear_one(build, kit, hand, tmp_path):
+    first = hand.market
+    options = {"chain": first.chain, "name": "second", "meters": first.folder, "asks": {0: 1}}
+    cheap = kit.Hand(build(tmp_path / "second", providers=2, terms=TERMS, **options))
+    hand.begin()
+    assert ask_all(hand, 1) == 4
+    cheap.begin()
+    cheap.buy(0)
+    assert isinstance(cheap.ask_key(0), bytes)
+    assert first.providers[0].meter.count(buyer=first.buyer.address) == 4
+
+
 def test_a_sale_that_is_only_seen_on_chain_counts_as_one(hand):
     """The buyer never asks for the key; the seller reveals it, is paid, and answers again."""
     hand.begin()

@@ -12,7 +12,7 @@ from martfl.chain.network import Step
 from martfl.market.acquirer import contract_terms
 from martfl.market.errors import MarketError, TermsError
 from martfl.market.provider import Provider
-from martfl.market.task import load_data, load_entry
+from martfl.market.task import load_data, load_entry, load_task
 from martfl.market.terms import Terms, load_terms, read_terms, to_toml
 
 LEAST = {"name": "digits", "task": {"entry": "module:function"}}
@@ -157,6 +157,39 @@ def test_entries():
     for entry in ("math", "math:nothing", "no_such_module:f", ":f", "math:", "math:pi"):
         with pytest.raises(MarketError, match="function"):
             load_entry(entry)
+
+
+def test_tasks_that_are_built_in_need_no_leave():
+    assert load_task("martfl.lab.task:digits", {"seed": 3}).initial().size == 2410
+
+
+@pytest.mark.parametrize(
+    ("entry", "allowed", "options", "message"),
+    [
+        ("small_task:softmax_task", [], {}, "'small_task', which must be allowed"),
+        ("small_task.other:task", ["small_task"], {}, "'small_task.other', which must be allowed"),
+        ("martfl.lab.task_of_mine:task", [], {}, "must be allowed"),
+        ("martfl.lab.task:Path", [], {}, "must name a task that 'martfl.lab.task' makes, not something that it uses"),
+        ("martfl.lab.task:digits", [], {"shell": True}, "does not take these options"),
+        ("builtins:dict", ["builtins"], {}, "must make a task, its dict has no 'initial'"),
+    ],
+)
+def test_tasks_that_are_not_made(entry, allowed, options, message):
+    with pytest.raises(MarketError, match=message):
+        load_task(entry, options, allowed=allowed)
+
+
+def test_a_module_that_is_allowed_makes_its_task():
+    assert load_task("small_task:softmax_task", {}, allowed=["small_task"]).initial().size == 170
+
+
+@pytest.mark.parametrize("section", ["task", "selection"])
+@pytest.mark.parametrize("value", ["1979-05-27", "07:32:00", "[1979-05-27]", "{ when = 1979-05-27 }", "nan", "inf"])
+def test_options_are_plain_values(tmp_path, section, value):
+    file = tmp_path / "market.toml"
+    file.write_text(f'name = "m"\n[task]\nentry = "a:b"\n[{section}.options]\nx = {value}\n')
+    with pytest.raises(TermsError, match=rf"{section}\.options must be texts, numbers"):
+        load_terms(file)
 
 
 def test_data(tmp_path):

@@ -19,7 +19,7 @@ from martfl.chain import events as ev
 from martfl.chain.compile import compiled
 from martfl.chain.network import Chain, Receipt, RevertedError, receipt_of
 from martfl.chain.state import NO_TOKEN, Listing, Offer, ProofState, Publication, SampledStart, Sampling, Terms
-from martfl.chain.trading import Done, Trading, addresses, named, put, words
+from martfl.chain.trading import Done, Trading, addresses, ask, named, put, words
 from martfl.errors import InputError
 from martfl.settlement.sampled import curve
 from martfl.settlement.sampled.groth16 import Proof, VerifyingKey
@@ -171,15 +171,15 @@ class SampledTrading(Trading):
 
     def sampling(self) -> Sampling:
         """What the contract says about its sampling."""
-        return Sampling(**named(self._f.sampling().call(), Sampling))
+        return Sampling(**named(ask(self._f.sampling()), Sampling))
 
     def publication(self, epoch: int) -> Publication:
         """What the proof of the latest epoch is about."""
-        return Publication(**named(self._f.publication(epoch).call(), Publication))
+        return Publication(**named(ask(self._f.publication(epoch)), Publication))
 
     def proof(self) -> ProofState:
         """How far the proof of the latest epoch is."""
-        return ProofState(**named(self._f.proof().call(), ProofState))
+        return ProofState(**named(ask(self._f.proof()), ProofState))
 
     def proof_events(self, kind: type[P], *, epoch: int) -> list[P]:
         """What the prover said about an epoch of this market, oldest first."""

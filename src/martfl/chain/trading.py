@@ -19,11 +19,12 @@ from eth_utils.address import to_checksum_address
 from hexbytes import HexBytes
 from web3.contract import Contract
 from web3.contract.contract import ContractFunction
+from web3.exceptions import ContractLogicError
 from web3.types import BlockIdentifier
 
 from martfl.chain import events as ev
 from martfl.chain.compile import compiled
-from martfl.chain.network import Chain, ChainError, Receipt
+from martfl.chain.network import Chain, ChainError, Receipt, RevertedError
 from martfl.chain.signing import signature_words
 from martfl.chain.state import (
     NO_TOKEN,
@@ -133,26 +134,26 @@ class Trading(ABC):
 
     def epoch_count(self) -> int:
         """The number of the latest epoch, 0 before the first."""
-        return int(self._f.epoch_count().call())
+        return int(ask(self._f.epoch_count()))
 
     def terms(self) -> PostedTerms:
         """The terms as they are on chain."""
         if self._terms is None:
-            self._terms = PostedTerms(**named(self._f.terms().call(), PostedTerms))
+            self._terms = PostedTerms(**named(ask(self._f.terms()), PostedTerms))
         return self._terms
 
     _terms: PostedTerms | None = None
 
     def read_epoch(self, epoch: int, *, deep: bool = False) -> EpochState:
         """An epoch as it stands at the latest block, or (`deep`) at the latest that counts."""
-        raw = self._f.read_epoch(epoch).call(block_identifier=self._at(deep))
+        raw = ask(self._f.read_epoch(epoch), at=self._at(deep))
         values = dict(zip(_names(EpochState)[1:], raw, strict=True))
         values["phase"] = Phase(values["phase"])
         return EpochState(number=epoch, **values)
 
     def read_provider(self, epoch: int, provider: str, *, deep: bool = False) -> ProviderState:
         """A provider's standing at the latest block, or (`deep`) at the latest that counts."""
-        raw = self._f.read_provider(epoch, to_checksum_address(provider)).call(block_identifier=self._at(deep))
+        raw = ask(self._f.read_provider(epoch, to_checksum_address(provider)), at=self._at(deep))
         values = named(raw, ProviderState)
         return ProviderState(**{**values, "state": State(values["state"])})
 
@@ -174,7 +175,7 @@ class Trading(ABC):
 
     def model_digest(self) -> bytes:
         """Digest of the current global model."""
-        return bytes(self._f.model().call())
+        return bytes(ask(self._f.model()))
 
     # --- is it ours? ------------------------------------------------------------------------------------------
 
@@ -239,6 +240,14 @@ def put(
     if receipt.contract is None:
         raise ChainError(f"the chain named no contract for {receipt.transaction}")
     return receipt
+
+
+def ask(call: ContractFunction, *, at: BlockIdentifier = "latest") -> Any:
+    """What a contract says; a question that it refuses is refused like a call."""
+    try:
+        return call.call(block_identifier=at)
+    except ContractLogicError as error:
+        raise RevertedError(str(error.message)) from error
 
 
 def words(value: Any) -> tuple[Any, ...]:

@@ -49,7 +49,7 @@ def deploy(market: Market, role: RoleOptions, as_json: JsonFlag = False) -> None
     place = compose.role_folder(terms, account, role="acquirer", folder=role.folder)
     say(f"deploying market {terms.name!r} on {terms.chain.profile}: terms {terms.hash.hex()}")
     with compose.open_role_chain(terms, config=role.config, folder=place) as chain:
-        trading = compose.deploy(market, chain=chain, account=account)
+        trading = compose.deploy(market, chain=chain, account=account, allowed=role.allow_task or ())
     gas = trading.deployment.gas_used if trading.deployment else 0
     result = {"contract": trading.address, "block": trading.since, "gas": gas, "terms_hash": "0x" + terms.hash.hex()}
     emit(result, as_json=as_json, render=lambda: [f"contract {trading.address}, {gas:,} gas; written into {market}"])
@@ -125,7 +125,7 @@ def run(
     listening, account = where.listening(), role.unlock()
     with (
         ended_by_signals(),
-        compose.open_place(market, account=account, role="acquirer", config=role.config, folder=role.folder) as place,
+        compose.open_place(market, account=account, role="acquirer", **role.place()) as place,
     ):
         introduce(place.terms, contract=place.trading.address, wallet=account.address)
         _buying(place, role, buying, listening).run()

@@ -23,6 +23,10 @@ PasswordFile = Annotated[
 PasswordVariable = Annotated[
     str | None, typer.Option("--password-env", help="Read the password from this variable (default: MARTFL_PASSWORD).")
 ]
+AllowedTasks = Annotated[
+    list[str] | None,
+    typer.Option("--allow-task", help="A module whose task may run here, beside the built-in ones; repeatable."),
+]
 RoleFolder = Annotated[
     Path | None, typer.Option("--folder", help="Journal and other files (default: below ~/.martfl/markets).")
 ]
@@ -37,6 +41,11 @@ class RoleOptions:
     password_env: PasswordVariable = None
     folder: RoleFolder = None
     config: Config = None
+    allow_task: AllowedTasks = None
+
+    def place(self) -> dict[str, Any]:
+        """What opening a market's place takes of these."""
+        return {"config": self.config, "folder": self.folder, "allowed": self.allow_task or ()}
 
     def unlock(self) -> "LocalAccount":
         """The account in the wallet."""

@@ -84,8 +84,8 @@ def join(market: Market, role: RoleOptions, selling: SellingOptions, where: Conn
 
     where.check(market, role.config)
     ask, account = None if selling.ask is None else parse_coins(selling.ask), role.unlock()
-    place = {"account": account, "role": "provider", "config": role.config, "folder": role.folder}
-    with ended_by_signals(), compose.open_place(market, **place) as here:  # type: ignore[arg-type]
+    place = {"account": account, "role": "provider", **role.place()}
+    with ended_by_signals(), compose.open_place(market, **place) as here:
         introduce(here.terms, contract=here.trading.address, wallet=account.address)
         data, folder = load_data(selling.data), here.journal.folder.parent
         with compose.open_provider(here, data, name=selling.name, ask=ask, meter=selling.meter) as provider:
@@ -108,8 +108,8 @@ def claim(market: Market, role: RoleOptions, meter: MeterFile = None, as_json: J
     """Do what is due without joining: put a key on chain that a buyer denies, claim what finished epochs owe."""
     from martfl.federation import compose
 
-    place = {"account": role.unlock(), "role": "provider", "config": role.config, "folder": role.folder}
-    with compose.open_place(market, **place) as here:  # type: ignore[arg-type]
+    place = {"account": role.unlock(), "role": "provider", **role.place()}
+    with compose.open_place(market, **place) as here:
         token = here.terms.money.token
         with compose.open_provider(here, None, meter=meter) as provider:
             found = provider.watch()

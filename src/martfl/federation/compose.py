@@ -1,7 +1,7 @@
 """Putting a role together from files: terms, wallet, chain, contract, task, data, journal."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from martfl.market.journal import Journal
 from martfl.market.meter import Meter
 from martfl.market.provider import Provider
 from martfl.market.settling import Settler, make_settler
-from martfl.market.task import Task, load_entry
+from martfl.market.task import Task, load_task
 from martfl.market.terms import Terms, load_terms
 
 MARKETS, METERS = "markets", "meters"  # folders in the user's martfl home
@@ -79,6 +79,11 @@ def open_role_chain(terms: Terms, *, config: Path | None, folder: Path) -> Itera
             "parties on different machines need a chain that all can reach: [chain] profile must name one with an "
             f"`rpc` in martfl.toml (there: {known}), got {terms.chain.profile!r}"
         )
+    if profile.depth > terms.deadlines.margin:
+        raise InputError(
+            f"[chains.{profile.name}] {profile.confirmations} confirmations, a block every {profile.block_time:g} s, "
+            f"must not take longer than the market's margin of {terms.deadlines.margin} s, got {profile.depth:g} s"
+        )
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with replace(profile, store=profile.store or folder / "transactions.sqlite").open() as chain:
         chain.check()
@@ -87,16 +92,22 @@ def open_role_chain(terms: Terms, *, config: Path | None, folder: Path) -> Itera
 
 @contextmanager
 def open_place(
-    market: Path, *, account: LocalAccount, role: str, config: Path | None = None, folder: Path | None = None
+    market: Path,
+    *,
+    account: LocalAccount,
+    role: str,
+    config: Path | None = None,
+    folder: Path | None = None,
+    allowed: Collection[str] = (),
 ) -> Iterator[Place]:
-    """Everything that a role needs but its data; closed at the end."""
+    """Everything that a role needs but its data; closed at the end. `allowed` are modules whose tasks may run here."""
     terms = load_terms(market)
     contract = terms.chain.contract
     if not is_address(contract):
         raise TermsError(f"{market} must name the market's contract ([chain] contract), got {contract!r}")
     place = role_folder(terms, account, role=role, folder=folder)
     with open_role_chain(terms, config=config, folder=place) as chain, Journal(place / "journal") as journal:
-        task = make_task(terms)
+        task = load_task(terms.task.entry, terms.task.options, allowed=allowed)
         settler = make_settler(terms, parameters=task.initial().size)
         trading = open_trading(chain, contract, since=terms.chain.since)
         yield Place(terms, chain, trading, task, settler, journal, account)
@@ -114,18 +125,12 @@ def open_provider(
         yield Provider(*parts, name=name, ask=ask)
 
 
-def make_task(terms: Terms) -> Task:
-    """The task that the terms name."""
-    task: Task = load_entry(terms.task.entry)(**terms.task.options)
-    return task
-
-
-def deploy(market: Path, *, chain: Chain, account: LocalAccount) -> Trading:
+def deploy(market: Path, *, chain: Chain, account: LocalAccount, allowed: Collection[str] = ()) -> Trading:
     """Put the market's contract on chain, once, and write its address into the file."""
     terms = load_terms(market)
     if terms.chain.contract:
         raise InputError(f"{market} names a contract already: {terms.chain.contract}")
-    task = make_task(terms)
+    task = load_task(terms.task.entry, terms.task.options, allowed=allowed)
     settler = make_settler(terms, parameters=task.initial().size)
     key = f"deploy {terms.hash.hex()}"
     trading = deploy_market(chain, terms=terms, settler=settler, initial=task.initial(), account=account, key=key)

@@ -128,8 +128,9 @@ class Acquirer:
         epoch.accept(desk.purchases, shares)
         file = epoch.publish(desk.file, shares)
         write_model(self.journal.folder / "models", epoch.number, file)
+        epoch.prove(desk.purchases, desk.file, file, shares)  # first: the block that draws is soon out of reach
+        desk.purchases.answer_reveals()
         epoch.hand_out(file)
-        epoch.prove(desk.file, file, shares)
 
     def _select(self, number: int, desk: Desk, seed: int) -> dict[str, float]:
         """The rule's decision; once it is written down, with the rule's memory before it, it stands."""

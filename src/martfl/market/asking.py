@@ -1,22 +1,26 @@
 """Asking providers: signed requests out, valid answers in, everything else is silence. Bytes are counted.
 
-No answer is waited for beyond the second of the chain at which it stops being of use.
+No answer is waited for beyond the second of the chain at which it stops being of use. Whatever is in an answer, it
+never ends the program that asked: what cannot be read becomes a remark (`read`).
 """
 
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
 from eth_account.signers.local import LocalAccount
 
+from martfl.errors import MartflError
 from martfl.market import messages as ms
 from martfl.market import wire
-from martfl.market.errors import MessageError
 from martfl.market.journal import Journal
 from martfl.market.link import Link
 from martfl.market.steps import Traffic
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 ATTEMPTS = 2  # a provider that was killed while it worked is back by the second
 SMALL = 1 << 20  # bytes of an answer that carries no vector
 NO_ANSWER = "no valid answer"
@@ -59,6 +63,19 @@ class Asking:
             packed = {name: request for name, request in packed.items() if name not in replies}
         return answers
 
+    def read(self, kind: type[ms.Message], name: str, read: Callable[[], T]) -> T | None:
+        """What an answer says, or a remark about its sender. `read` looks at the answer and at nothing else."""
+        try:
+            return read()
+        except MartflError as error:
+            reason = str(error)
+        except Exception:  # nobody foresaw these bytes: they are as good as none
+            log.exception("an answer of %s could not be read", name)
+            reason = "cannot be read"
+        log.info("no valid answer from %s: %s", name, reason)
+        self.journal.remark(self.epoch, name, NO_ANSWER, f"{REQUEST_FOR[kind]}: {reason}")
+        return None
+
     def traffic(self) -> Traffic:
         """What went over so far."""
         return Traffic(sent=dict(self.sent), received=dict(self.received))
@@ -76,9 +93,5 @@ class Asking:
 
     def _understood(self, kind: type[ms.M], name: str, data: bytes) -> ms.M | None:
         most = SMALL + (16 * self.parameters if kind is ms.Sealed else 0)
-        try:
-            return wire.expect(kind, data, market=self.market, sender=name, epoch=self.epoch, most=most)
-        except MessageError as error:
-            log.info("no valid answer from %s: %s", name, error)
-            self.journal.remark(self.epoch, name, NO_ANSWER, f"{REQUEST_FOR[kind]}: {error}")
-            return None
+        due = partial(wire.expect, kind, data, market=self.market, sender=name, epoch=self.epoch, most=most)
+        return self.read(kind, name, due)

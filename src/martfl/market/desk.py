@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from martfl.chain.state import Offer
+from martfl.chain.state import WHOLE, Offer
 from martfl.market import messages as ms
-from martfl.market.asking import NO_ANSWER, Asking
+from martfl.market.asking import Asking
 from martfl.market.errors import MarketError
 from martfl.market.journal import Journal
 from martfl.market.purchases import FORGED, Purchases
-from martfl.market.settling import Settler
+from martfl.market.settling import Settler, Shares
 from martfl.market.sketching import entries_of, first_block_after, make_scorer
 from martfl.market.steps import Drawn, Scores, Trained
 from martfl.market.task import Floats, Task
 from martfl.market.terms import Terms
-from martfl.scoring import Scorer, ScoringError
+from martfl.scoring import Scorer
 
 
 @dataclass
@@ -82,7 +82,9 @@ class Desk:
     # --- what a rule may do ----------------------------------------------------------------------------------------
 
     def score(self, baseline: Floats) -> Floats:
-        """Cosines under encryption [n]; NaN for who gave no valid answer."""
+        """Cosines under encryption [n]; NaN for who gave no valid answer, and for all where the baseline is zero."""
+        if not np.any(baseline):
+            return np.full(len(self.providers), np.nan)
         number = len(self.baselines)
         if number >= self.terms.scoring.baselines:
             raise MarketError(f"the terms allow {self.terms.scoring.baselines} baselines an epoch")
@@ -93,16 +95,25 @@ class Desk:
     def buy(self, providers: Sequence[int]) -> Mapping[int, Floats]:
         """Buy at their asks; who is not sold, not affordable or does not deliver is missing from the answer.
 
-        An update whose scores were forged is bought and paid like others, and not shown to the rule.
+        An update whose scores were forged is bought and paid like others, and not shown to the rule; nor is one of
+        zeros, which has no direction that anybody could be judged by.
         """
         names = [self.providers[i] for i in providers]
         delivered = self.purchases.buy(self._guarded(names))
         honest = [name for name in delivered if self._scores_hold(name)]
-        return {i: self.update_of(name) for i, name in zip(providers, names, strict=True) if name in honest}
+        updates = {i: self.update_of(name) for i, name in zip(providers, names, strict=True) if name in honest}
+        return {i: update for i, update in updates.items() if np.any(update)}
 
     def update_of(self, name: str) -> Floats:
         """A delivered update as numbers."""
         return self.settler.numbers.dequantise(self.purchases.here[name].values)
+
+    def hardest_push(self, shares: Shares) -> str:
+        """Whose update, at its weight, moves the parameter furthest from 0 further out than any other's."""
+        steps = {name: share.weight / WHOLE * self.update_of(name) for name, share in shares.items()}  # each [m]
+        model = self.model + np.sum(list(steps.values()), axis=0)
+        worst = int(np.argmax(np.abs(model)))
+        return max(sorted(steps), key=lambda name: steps[name][worst] * np.sign(model[worst]))
 
     # --- parts -----------------------------------------------------------------------------------------------------
 
@@ -160,11 +171,8 @@ class Desk:
     def _decrypted(self, decrypt: Callable[..., float], reply: ms.Scored | None, name: str) -> float | None:
         if reply is None:
             return None
-        try:
-            return decrypt(reply.body, parameters=self.settler.parameters)
-        except ScoringError as error:
-            self.journal.remark(self.epoch, name, NO_ANSWER, f"score: {error}")
-            return None
+        size = self.settler.parameters
+        return self.asking.read(ms.Scored, name, lambda: decrypt(reply.body, parameters=size))
 
     def _scores_hold(self, name: str) -> bool:
         position, update = list(self.providers).index(name), self.update_of(name)

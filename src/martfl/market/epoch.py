@@ -1,6 +1,6 @@
 """One epoch as the acquirer runs it, step by step. Each step is in the journal when it is done, and is recalled then.
 
-    open → invite → relay → (commitments close) → offers → trade: score, buy, weigh → accept, publish → hand out → prove
+    open → invite → relay → (commitments close) → offers → trade: score, buy, weigh → accept, publish → prove → hand out
     → answer keys on chain → pay → over
 
 Whatever a step sends on chain is sent once, under the step's name. So a killed acquirer resumes by being started again.
@@ -9,17 +9,16 @@ Whatever a step sends on chain is sent once, under the step's name. So a killed 
 import hashlib
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
 
 from martfl.chain import events as ev
 from martfl.chain.network import RevertedError
 from martfl.chain.state import MAX_PROVIDERS, Deadlines, Offer, Phase, SignedCommit, State
 from martfl.market import messages as ms
-from martfl.market.asking import NO_ANSWER, Asking
+from martfl.market.asking import Asking
 from martfl.market.desk import Desk
-from martfl.market.errors import MarketError, MessageError
+from martfl.market.errors import MarketError
 from martfl.market.journal import Journal
 from martfl.market.offers import Place, offer_of, read_offer, read_signed
 from martfl.market.paying import pay_providers, take_refund
@@ -42,10 +41,10 @@ from martfl.market.steps import (
 )
 from martfl.market.terms import Terms
 from martfl.market.watching import sent
+from martfl.settlement.errors import RangeError
 from martfl.settlement.weights import integer_weights
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 Tell = Callable[[int, str, str], None]  # epoch, step, what happened
 
 
@@ -144,7 +143,24 @@ class Epoch:
     # --- after the rule has decided ----------------------------------------------------------------------------------
 
     def shares(self, desk: Desk, weights: Mapping[str, float]) -> Shares:
-        """Integer weights of what was delivered, the heaviest first where there are more than fit."""
+        """Integer weights of what was delivered, such that the next model can be published.
+
+        Who pushes it out of its range, the hardest first, is paid its price and left out: a sum that no contract takes
+        would cost the penalty. Where nobody is left, the model stays as it is.
+        """
+        left = dict(weights)
+        while True:
+            shares = self._weighed(desk, left)
+            try:
+                self.settler.aggregate(desk.file, shares, epoch=self.number)
+                return shares
+            except RangeError as error:
+                pusher = desk.hardest_push(shares)
+                self.journal.remark(self.number, pusher, "out of range", f"left out of the aggregate: {error}")
+                del left[pusher]
+
+    def _weighed(self, desk: Desk, weights: Mapping[str, float]) -> Shares:
+        """The heaviest, where there are more than fit."""
         here = {name: weight for name, weight in weights.items() if weight > 0 and name in desk.purchases.here}
         heaviest = sorted(sorted(here), key=lambda name: -here[name])[: self.settler.slots]
         kept = sorted(heaviest)
@@ -198,7 +214,8 @@ class Epoch:
             found = self.journal.recall(self.number, Offers)
             committed = found.committed if found else ()
             request = ms.Published(epoch=self.number, body=file)
-            until = self.asking.now() + self.terms.deadlines.settle // 4  # a proof may be due
+            times = self.terms.deadlines  # keys that come on chain are answered before the publish window ends
+            until = min(self.asking.now() + times.settle // 4, self.times.publish - times.margin)
             verdicts = self.asking.ask(ms.Verdict, dict.fromkeys(committed, request), until=until)
             accepted = tuple(name for name, verdict in verdicts.items() if verdict.accepted)
             return HandedOut(asked=len(committed), accepted=accepted, traffic=self.asking.traffic())
@@ -206,11 +223,12 @@ class Epoch:
         self.journal.once(self.number, HandedOut, ask)
         self.tell(self.number, "publish", f"model of epoch {self.number} is on chain and handed out")
 
-    def prove(self, base: bytes, file: bytes, shares: Shares) -> None:
-        """Prove what the scheme wants proved."""
+    def prove(self, purchases: Purchases, base: bytes, file: bytes, shares: Shares) -> None:
+        """Prove what the scheme wants proved; keys that come on chain meanwhile are answered."""
 
         def send() -> Proved:
-            done = self.settler.prove(self.act, base, file, shares)
+            act = replace(self.act, meanwhile=purchases.look_now_and_then())
+            done = self.settler.prove(act, base, file, shares)
             return Proved(sent=tuple(sent(one, name) for name, one in done.items()))
 
         self.journal.once(self.number, Proved, send)
@@ -218,20 +236,19 @@ class Epoch:
     # --- the end -----------------------------------------------------------------------------------------------------
 
     def finish(self, purchases: Purchases | None) -> Phase:
-        """Answer keys that come on chain, until nothing can change any more."""
+        """Answer keys that come on chain, whenever a window has ended, until nothing can change any more."""
         trading, times = self.act.trading, self.times
-        for moment in (times.buy, times.keys, times.publish):
+        while True:
             if purchases is not None:
                 purchases.answer_reveals()
-            state = trading.read_epoch(self.number)
-            if state.phase.final:
+            state, now = trading.read_epoch(self.number), trading.chain.now()
+            ends = (times.buy, times.keys, times.publish, state.deadline)  # the last: of a proof, or of refutations
+            if state.phase.final or now > max(ends):
                 break
-            self.act.clock.wait_until(moment + 1)
-        if purchases is not None and trading.chain.now() > times.keys:
+            self.act.clock.wait_until(min(end for end in ends if end >= now) + 1)
+        if purchases is not None and now > times.keys:
             purchases.blame_silent()
-        if not (state := trading.read_epoch(self.number)).phase.final:  # sampled: a proof that is late, or refutable
-            self.act.clock.wait_until(state.deadline + 1)
-        return trading.read_epoch(self.number).phase
+        return state.phase
 
     def pay(self) -> Paid:
         """Have everybody paid who is owed something, take back what is ours, and say that the epoch is final."""
@@ -270,20 +287,12 @@ class Epoch:
 
     def _signed(self, name: str) -> SignedCommit | None:
         kept = self.journal.blob(self.number, f"signed {name}") or b""
-        return self._noted(name, lambda: read_signed(name, kept))
+        return self.asking.read(ms.Committed, name, lambda: read_signed(name, kept))
 
     def _shown(self, name: str, answer: ms.Offered, digest: bytes) -> Shown | None:
         trading, epoch = self.act.trading, self.number
         place = Place(trading.chain.chain_id, trading.address, epoch, trading.read_epoch(epoch).reward)
-        return self._noted(name, lambda: read_offer(name, answer, digest=digest, place=place))
-
-    def _noted(self, name: str, read: Callable[[], T]) -> T | None:
-        """What a provider sent, or a remark about why it is not valid."""
-        try:
-            return read()
-        except MessageError as error:
-            self.journal.remark(self.number, name, NO_ANSWER, str(error))
-            return None
+        return self.asking.read(ms.Offered, name, lambda: read_offer(name, answer, digest=digest, place=place))
 
     def _relay(self, entries: list[SignedCommit], step: str) -> Sent:
         account, key = self.act.account, self.act.key(step)

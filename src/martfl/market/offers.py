@@ -26,9 +26,9 @@ def read_signed(name: str, text: bytes) -> SignedCommit:
     try:
         digest, signature = (bytes.fromhex(part) for part in text.decode().split())
     except ValueError as error:
-        raise MessageError("train: digest and signature must be hexadecimal") from error
+        raise MessageError("digest and signature must be hexadecimal") from error
     if len(digest) != DIGEST_BYTES or len(signature) != SIGNATURE_BYTES:
-        raise MessageError(f"train: a digest has {DIGEST_BYTES} bytes, a signature {SIGNATURE_BYTES}")
+        raise MessageError(f"a digest has {DIGEST_BYTES} bytes, a signature {SIGNATURE_BYTES}")
     return SignedCommit(provider=name, digest=digest, signature=signature)
 
 
@@ -39,11 +39,11 @@ def read_offer(name: str, answer: Offered, *, digest: bytes, place: Place) -> Sh
         shown = Shown(commitment=answer.body.hex(), root=answer.root, key_hash=answer.key_hash, ask=ask)
         offer = offer_of(name, shown)
     except (ValueError, InputError) as error:
-        raise MessageError(f"offer: {error}") from error
+        raise MessageError(str(error)) from error
     if offer.digest(chain_id=place.chain_id, market=place.market, epoch=place.epoch) != digest:
-        raise MessageError("offer: it does not open the commitment on chain")
+        raise MessageError("it does not open the commitment on chain")
     if ask > place.reward:
-        raise MessageError(f"offer: asks {ask} wei, the reward is {place.reward}")
+        raise MessageError(f"asks {ask} wei, the reward is {place.reward}")
     return shown
 
 

@@ -25,7 +25,7 @@ from martfl.market.conduct import Conduct, Honest
 from martfl.market.errors import MarketError, MessageError
 from martfl.market.guard import Guard
 from martfl.market.journal import Journal
-from martfl.market.meter import Meter
+from martfl.market.meter import Meter, Stall
 from martfl.market.rules import check_code, check_contract
 from martfl.market.sealing import seal
 from martfl.market.settling import Settler
@@ -67,6 +67,8 @@ class Provider:
         price = self.terms.money.ask if self.ask is None else self.ask
         if not 0 <= price <= self.terms.money.reward:
             raise MarketError(f"an ask lies in 0..{self.terms.money.reward}, the reward, got {price}")
+        chain_id, contract, token = self.market.chain_id, self.market.contract, self.terms.money.token
+        self.stall = Stall(chain_id=chain_id, market=contract, buyer=self.acquirer, token=token)
         self.shelf = Shelf(self.settler, self.journal, self.market, self.account.address, price, self.overflow)
         self.guard = Guard(self.terms, self.trading, self.account, self.shelf, self.trusting)
         self.watching = Watching(
@@ -153,10 +155,8 @@ class Provider:
             raise MarketError(f"baseline {number} of epoch {epoch} was another one; each is answered once")
         name = f"score {number}"
         if (reply := self.journal.blob(epoch, name)) is None:
-            self.meter.spend(
-                **self._buyer(), epoch=epoch, market=self.market.contract, baseline=number,
-                limit=self.terms.scoring.answers,
-            )  # fmt: skip
+            limit, ask = self.terms.scoring.answers, self.shelf.ask
+            self.meter.spend(self.stall, epoch=epoch, baseline=number, ask=ask, limit=limit)
             reply = self._score(epoch, request)
             self.journal.keep(epoch, name, reply)
         return ms.Scored(epoch=epoch, baseline=number, body=reply)
@@ -173,7 +173,7 @@ class Provider:
         epoch = request.epoch
         price = self.guard.price(epoch)
         self.journal.once(epoch, KeyGiven, lambda: KeyGiven(price=price))
-        self._sold(epoch)
+        self._sold(epoch, price)
         return ms.Key(epoch=epoch, body=self._sealed_to(request.key, self.shelf.secret(epoch), epoch, "key"))
 
     def judge(self, request: ms.Published) -> ms.Verdict:
@@ -207,11 +207,8 @@ class Provider:
 
     # --- parts ---------------------------------------------------------------------------------------------------
 
-    def _buyer(self) -> dict[str, Any]:
-        return {"chain_id": self.trading.chain.chain_id, "buyer": self.acquirer}
-
-    def _sold(self, epoch: int) -> None:
-        self.meter.sold(**self._buyer(), market=self.market.contract, epoch=epoch)
+    def _sold(self, epoch: int, price: int) -> None:
+        self.meter.sold(self.stall, epoch=epoch, price=price)
 
     def _score(self, epoch: int, request: ms.ScoreRequest) -> bytes:
         scoring, size = self.terms.scoring, self.settler.parameters

@@ -5,25 +5,30 @@ key, or a leaf that is not what it was committed to, is refuted when the provide
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from eth_utils.crypto import keccak
 
 from martfl.chain import events as ev
 from martfl.chain.network import RevertedError
 from martfl.chain.state import MAX_PROVIDERS, Deadlines, Offer, State, price_of
+from martfl.errors import MartflError
 from martfl.market import messages as ms
-from martfl.market.asking import NO_ANSWER, Asking
+from martfl.market.asking import Asking
 from martfl.market.errors import MessageError
 from martfl.market.journal import Journal
 from martfl.market.sealing import SealingKey
 from martfl.market.settling import Acting, Delivery, Settler
 from martfl.market.steps import Answered, KeysTaken, Ordered, Purchased
 from martfl.market.watching import sent
+from martfl.settlement.seal import check_secret
 
 log = logging.getLogger(__name__)
 FORGED, MISSING, FALSE = "forged score", "missing key", "false update"
+PAUSE = 15.0  # seconds between looks at the chain while something else is computed
 OFFENCES = (FORGED, MISSING, FALSE)  # what a provider answers for
 
 
@@ -76,7 +81,7 @@ class Purchases:
         request = ms.KeyRequest(epoch=self.act.epoch, key=self._sealing_key().public.hex())
         until = self.times.keys - self.margin  # afterwards keys come on chain
         answers = self.asking.ask(ms.Key, dict.fromkeys(missing, request), until=until)
-        given = {name: self._secret(name, answer) for name, answer in answers.items()}
+        given = {n: self.asking.read(ms.Key, n, partial(self._read_key, n, answer)) for n, answer in answers.items()}
         secrets = {name: secret for name, secret in given.items() if secret is not None}
         revealed = {event.provider: event.key for event in self._reveals() if event.provider in missing}
         self._take({**revealed, **secrets})
@@ -92,6 +97,22 @@ class Purchases:
                     self._answer(event.provider, event.key)
                 except RevertedError as error:  # somebody else refuted it in the same moment, or it is too late
                     log.warning("epoch %d: key of %s: %s", self.act.epoch, event.provider, error.reason)
+
+    def look_now_and_then(self) -> Callable[[], None]:
+        """`answer_reveals`, to be called as often as one likes while something else takes its time."""
+        looked = time.monotonic()
+
+        def look() -> None:
+            nonlocal looked
+            if time.monotonic() - looked < PAUSE:
+                return
+            try:
+                self.answer_reveals()
+            except MartflError as error:  # a node that is away for a while
+                log.warning("epoch %d: keys on chain could not be answered now: %s", self.act.epoch, error)
+            looked = time.monotonic()
+
+        return look
 
     def blame_silent(self) -> None:
         """When no key can come any more: remember who was bought and gave none, to us or to the chain."""
@@ -129,18 +150,13 @@ class Purchases:
         """Ask for sealed updates; those that are what their offers say are kept."""
         kept = {name for name in names if self.journal.blob(self.act.epoch, f"sealed {name}") is not None}
         missing = [name for name in names if name not in kept]
-        key = self._sealing_key()
-        request = ms.SealedRequest(epoch=self.act.epoch, key=key.public.hex())
+        request = ms.SealedRequest(epoch=self.act.epoch, key=self._sealing_key().public.hex())
         answers = self.asking.ask(ms.Sealed, dict.fromkeys(missing, request), until=self.times.buy)
         for name, answer in answers.items():
-            try:
-                body = key.open(answer.body, context=self._context(name, "update"))
-                self.settler.check_sealed(body, self.offers[name])
-            except MessageError as error:
-                self.journal.remark(self.act.epoch, name, NO_ANSWER, f"sealed: {error}")
-                continue
-            self.journal.keep(self.act.epoch, f"sealed {name}", body)
-            kept.add(name)
+            body = self.asking.read(ms.Sealed, name, partial(self._read_sealed, name, answer))
+            if body is not None:
+                self.journal.keep(self.act.epoch, f"sealed {name}", body)
+                kept.add(name)
         return kept
 
     def _orderable(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -167,13 +183,17 @@ class Purchases:
             return Purchased(prices={}, sent=None)
         return Purchased(prices={name: self.price(name) for name in names}, sent=sent(done, "buy"))
 
-    def _secret(self, name: str, answer: ms.Key) -> bytes | None:
-        try:
-            secret = self._sealing_key().open(answer.body, context=self._context(name, "key"))
-        except MessageError as error:
-            log.info("key of %s: %s", name, error)
-            return None
-        return secret if keccak(secret) == self.offers[name].key_hash else None
+    def _read_sealed(self, name: str, answer: ms.Sealed) -> bytes:
+        body = self._sealing_key().open(answer.body, context=self._context(name, "update"))
+        self.settler.check_sealed(body, self.offers[name])
+        return body
+
+    def _read_key(self, name: str, answer: ms.Key) -> bytes:
+        """A key of the form that the chain would take too, and the one that was committed to."""
+        secret = check_secret(self._sealing_key().open(answer.body, context=self._context(name, "key")))
+        if keccak(secret) != self.offers[name].key_hash:
+            raise MessageError("it is not the key that was committed to")
+        return secret
 
     def _take(self, secrets: Mapping[str, bytes]) -> None:
         """Open what came; keep the keys of what is what it was committed to, put the others on record."""

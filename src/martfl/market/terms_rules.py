@@ -29,7 +29,17 @@ def broken_rules(terms: "Terms") -> Iterator[str]:
 def _names(terms: "Terms") -> Iterator[Rule]:
     yield bool(terms.name.strip()) and len(terms.name) <= 100, "name must have 1 to 100 characters"
     yield ":" in terms.task.entry, f"task.entry must be 'module:function', got {terms.task.entry!r}"
+    for name, options in (("task", terms.task.options), ("selection", terms.selection.options)):
+        yield _is_plain(options), f"{name}.options must be texts, numbers, truth values, lists and tables of them"
     yield terms.chain.since >= 0, f"chain.since must not be negative, got {terms.chain.since}"
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(_is_plain(item) for item in value.values())
+    if isinstance(value, list):
+        return all(_is_plain(item) for item in value)
+    return isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
 
 
 def _money(terms: "Terms") -> Iterator[Rule]:

@@ -5,9 +5,10 @@
     proof (sampled)                 what the acquirer says about our update is refuted where it is false
     final                           what is owed is claimed
 
-Whoever cannot keep one transaction out of the chain for the margin cannot cheat an honest seller. What is relied on for
-good (a purchase, an end) is read in a block that counts; what is due is judged by the second in which a transaction of
-now would run.
+Whoever cannot keep one transaction out of the chain for the margin cannot cheat an honest seller. Transactions of one
+wallet wait for each other, so what can wait (claims; refutations that have the time) is not sent while a key or a
+commitment may fall due before it is through. What is relied on for good (a purchase, an end) is read in a block that
+counts; what is due is judged by the second in which a transaction of now would run.
 """
 
 import logging
@@ -32,6 +33,7 @@ from martfl.market.terms import Terms
 
 log = logging.getLogger(__name__)
 PROVING = (Phase.PUBLISHED, Phase.PROVED)
+AHEAD = 3  # margins before the end of a window from which what can wait does: kept out for one, deep by the second
 GRACE = 4  # a key that nobody has is revealed in the first 1/GRACE of the margin, or not at all
 
 
@@ -45,7 +47,7 @@ class Watching:
     journal: Journal
     account: LocalAccount
     shelf: Shelf
-    sold: Callable[[int], None]  # told of every epoch that paid
+    sold: Callable[[int, int], None]  # told of every epoch that paid, and how much
     _turn: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     def look(self) -> dict[int, int]:
@@ -90,9 +92,11 @@ class Watching:
                 return known.amount
             if not self._is_final(epoch):
                 raise MarketError(f"epoch {epoch} is not final yet")
+            if self._must_wait(epoch):
+                raise MarketError(f"the claim of epoch {epoch} waits for a key or a commitment that is due before it")
             amount = self._claim(epoch)
             if amount:
-                self.sold(epoch)
+                self.sold(epoch, amount)
             return self._close(epoch, amount)
 
     # --- parts ---------------------------------------------------------------------------------------------------
@@ -156,6 +160,9 @@ class Watching:
             return
         if self.trading.read_provider(epoch, self.account.address).state is not State.LISTED:
             return
+        due, margin = self._pressing(), self.terms.deadlines.margin
+        if due is not None and self.trading.read_epoch(epoch).deadline >= due + margin:
+            return  # there is time for both, one after the other
         act = Acting(self.trading, self.account, NoClock(), epoch)
         own = (self.shelf.offer(epoch), self.shelf.integers(epoch), self.shelf.secret(epoch))
         try:
@@ -170,10 +177,29 @@ class Watching:
     def _collect(self, epoch: int) -> dict[int, int]:
         """Claim what a final epoch owes. An epoch that took no commitment of ours is over for us when it takes none."""
         if self._is_final(epoch):
-            return {epoch: self.claim(epoch)}
+            return {} if self._must_wait(epoch) else {epoch: self.claim(epoch)}
         if counted_time(self.trading.chain) > self.trading.deadlines(epoch).commit and not self._is_committed(epoch):
             self._close(epoch, 0)
         return {}
+
+    def _must_wait(self, epoch: int) -> bool:
+        """Whether a claim would be sent, and something that cannot wait may be due before it is through."""
+        owed = self.trading.read_provider(epoch, self.account.address).claimable
+        return bool(owed) and self._pressing() is not None
+
+    def _pressing(self) -> int | None:
+        """The end of a window that ends soon, and in which a key or a commitment may have to go on chain; or none."""
+        now, ahead = self.trading.chain.next_second(), AHEAD * self.terms.deadlines.margin
+        ends = [self._window(epoch) for epoch in self._open()]
+        return max((end for end in ends if end - ahead <= now <= end), default=None)
+
+    def _window(self, epoch: int) -> int:
+        """The end of the window in which an epoch may still want something of us; 0: none."""
+        times, state = self.trading.deadlines(epoch), self.trading.read_provider(epoch, self.account.address).state
+        if state is State.ABSENT:
+            return times.commit
+        sells = state is State.COMMITTED and self.trading.chain.now() <= times.buy
+        return times.keys if sells or state is State.BOUGHT else 0
 
     def _close(self, epoch: int, amount: int) -> int:
         self.journal.once(epoch, Collected, lambda: Collected(amount=amount))

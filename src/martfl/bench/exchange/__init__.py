@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from martfl.bench.exchange import acquirers, both, relays, sellers, small
+from martfl.bench.exchange import acquirers, both, oracles, relays, sellers, small
 from martfl.bench.exchange.play import COIN, STRATEGIES, Strategy
 
-__all__ = ["ExchangeReport", "Played", "acquirers", "bench_exchange", "both", "relays", "sellers", "small"]
+__all__ = ["ExchangeReport", "Played", "acquirers", "bench_exchange", "both", "oracles", "relays", "sellers", "small"]
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,13 @@
 import dataclasses
 from contextlib import suppress
 
-import numpy as np
 from eth_utils.crypto import keccak
 
 from martfl.bench.exchange.play import Outcome, of_acquirer, strategy
-from martfl.bench.exchange.world import ASK, RogueEpoch, World, first_file, open_world
+from martfl.bench.exchange.world import RogueEpoch, World, first_file, open_world
 from martfl.chain.exact import ExactTrading
 from martfl.chain.network import RevertedError, Step
 from martfl.chain.state import Listing, Offer
-from martfl.market.acquirer import deploy_market
-from martfl.market.desk import Desk
 from martfl.market.purchases import Purchases
 from martfl.market.settling import Share
 from martfl.settlement.seal import new_secret
@@ -269,88 +266,3 @@ def penalty_dodged() -> Outcome:
         with suppress(RevertedError):
             _publish_nobody(epoch, world)
         return of_acquirer(world)
-
-
-# --- scores as an oracle ---------------------------------------------------------------------------------------------
-
-
-def _oracle(world: World, *, epochs: int, between: str = "nothing") -> int:
-    """Ask one-hot baselines without ever buying; how many coordinates of the first seller were learnt."""
-    learnt: set[int] = set()
-    for number in range(epochs):
-        if between == "restart":
-            seller = world.honest[0]
-            seller.journal.close()
-            world.honest[0] = world.provider(0, seller.account)
-        epoch = world.rogue_epoch(place=f"oracle-{number}-{world.trading.address[:6]}")
-        epoch.begin(first_file(world))
-        learnt |= _one_hots(world, epoch, first=len(learnt))
-        epoch.act.clock.wait_until(world.trading.deadlines(epoch.number).buy + 1)
-    return len(learnt)
-
-
-def _one_hots(world: World, epoch: RogueEpoch, *, first: int) -> set[int]:
-    shop = epoch.shop()
-    desk = Desk(
-        terms=world.terms, task=world.honest[0].task, root=None, asking=epoch.asking, purchases=shop,
-        settler=world.settler, journal=epoch.journal, file=first_file(world), offers=shop.offers, closed=0,
-    )  # fmt: skip
-    answered = set()
-    for i in range(world.terms.scoring.baselines):
-        baseline = np.zeros(world.settler.parameters)
-        baseline[(first + i) % world.settler.parameters] = 1.0
-        scores = desk.score(baseline)
-        if np.isfinite(scores[desk.providers.index(_names(world)[0])]):
-            answered.add((first + i) % world.settler.parameters)
-    return answered
-
-
-def _from_oracle(world: World, learnt: int) -> Outcome:
-    """More answers than the terms allow would count as an update read for nothing."""
-    outcome = of_acquirer(world)
-    read = ASK if learnt > world.terms.scoring.answers else 0
-    return Outcome(gain=outcome.gain + read, short=outcome.short)
-
-
-@strategy("score oracle by empty epochs")
-def oracle_by_empty_epochs() -> Outcome:
-    with open_world(honest=1) as world:
-        return _from_oracle(world, _oracle(world, epochs=7))
-
-
-@strategy("score oracle by restarts of the seller")
-def oracle_by_restarts() -> Outcome:
-    with open_world(honest=1) as world:
-        return _from_oracle(world, _oracle(world, epochs=7, between="restart"))
-
-
-@strategy("score oracle by an own wallet that moves the base")
-def oracle_by_moving_the_base() -> Outcome:
-    with open_world(honest=1, others=1) as world:
-        world.rogue(0, ask=0)
-        learnt, base = 0, first_file(world)
-        for number in range(7):
-            epoch = world.rogue_epoch(place=f"moving-{number}")
-            epoch.begin(base)
-            learnt += len(_one_hots(world, epoch, first=learnt))
-            shop, own = epoch.shop(), world.others[0].address
-            shop.buy([own])
-            base = epoch.steps.publish(base, {own: Share(shop.here[own], 65_536)})
-        return _from_oracle(world, learnt)
-
-
-@strategy("score oracle by a second market of the same buyer")
-def oracle_by_a_second_market() -> Outcome:
-    with open_world(honest=1) as world:
-        learnt = _oracle(world, epochs=4)
-        first, seller = world.trading, world.honest[0]
-        initial = seller.task.initial()
-        world.trading = deploy_market(
-            world.chain, terms=world.terms, settler=world.settler, initial=initial, account=world.buyer
-        )
-        second = world.provider(0, seller.account, place="seller-0-second-market")
-        world.honest = [second]
-        learnt += _oracle(world, epochs=4)
-        outcome = _from_oracle(world, learnt)
-        world.trading, world.honest = first, [seller]
-        return outcome

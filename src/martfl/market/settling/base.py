@@ -1,6 +1,6 @@
 """What both settlement schemes offer to the roles."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -50,12 +50,13 @@ Shares = Mapping[str, Share]
 
 @dataclass(frozen=True)
 class Acting:
-    """A party in one epoch: with what it signs and waits."""
+    """A party in one epoch: with what it signs and waits, and what it does while it computes for long."""
 
     trading: Trading
     account: LocalAccount
     clock: Clock
     epoch: int
+    meanwhile: Callable[[], None] = lambda: None
 
     def key(self, step: str) -> str:
         """The name under which the chain sends a step once."""
@@ -130,7 +131,7 @@ class Settler(Protocol):
         """Put the next model on chain, with who is in it."""
 
     def prove(self, act: Acting, base: bytes, file: bytes, shares: Shares) -> dict[str, Done]:
-        """Whatever the chain wants between publication and a model that stands; may wait for windows to close.
+        """Whatever the chain wants of the acquirer between publication and a model that stands.
 
         `base` is the old model's file, `file` the new one's. What was sent, by the names of the functions.
         """

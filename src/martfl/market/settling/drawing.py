@@ -1,14 +1,13 @@
 """How a sampled market draws its samples: a later block, then the delay function. Anybody may take these steps."""
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
 from martfl.chain.events import RandomnessSubmitted, SamplesDrawn
 from martfl.chain.network import RevertedError
 from martfl.chain.sampled import SampledTrading
 from martfl.chain.trading import Done
 from martfl.market.settling.base import Acting
-from martfl.settlement.sampled.vdf import VdfProof, evaluate
+from martfl.settlement.sampled.vdf import evaluate
 
 
 def draw(chain: SampledTrading, act: Acting, *, squarings: int) -> dict[str, Done]:
@@ -24,7 +23,9 @@ def draw(chain: SampledTrading, act: Acting, *, squarings: int) -> dict[str, Don
     if not drawn():
         act.clock.wait_for_block(chain.publication(epoch).number + 1)  # its hash draws
     sent = unless_said("draw_samples", drawn, lambda: chain.draw_samples(epoch, account=account, key=keys[0]))
-    proof = delay(drawn()[0].seed, squarings)
+    if given():
+        return sent
+    proof = evaluate(drawn()[0].seed, squarings=squarings, progress=lambda done: act.meanwhile())
     return sent | unless_said(
         "submit_randomness", given, lambda: chain.submit_randomness(epoch, proof=proof, account=account, key=keys[1])
     )
@@ -38,9 +39,3 @@ def unless_said(name: str, said: Callable[[], Sequence[object]], send: Callable[
         if said():
             return {}
         raise
-
-
-@lru_cache(maxsize=4)
-def delay(seed: bytes, squarings: int) -> VdfProof:
-    """The delay function, which a watching provider needs again and again, and which takes its time."""
-    return evaluate(seed, squarings=squarings)

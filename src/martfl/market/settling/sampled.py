@@ -16,7 +16,7 @@ from martfl.errors import InputError
 from martfl.market.errors import MarketError, MessageError
 from martfl.market.settling.affine import AffineNumbers
 from martfl.market.settling.base import Acting, Delivery, SealedUpdate, Shares
-from martfl.market.settling.drawing import delay, draw, unless_said
+from martfl.market.settling.drawing import draw, unless_said
 from martfl.market.terms import Terms
 from martfl.settlement.fixed_point import Integers
 from martfl.settlement.integer_file import IntegerVector, content_hash, from_bytes, to_bytes
@@ -27,7 +27,7 @@ from martfl.settlement.sampled.groth16 import specialise
 from martfl.settlement.sampled.keys import cached_keys, ceremony_keys, key_hash
 from martfl.settlement.sampled.merkle import Tree, TreeShape, build_tree
 from martfl.settlement.sampled.poseidon import constants_hash
-from martfl.settlement.sampled.vdf import VdfProof
+from martfl.settlement.sampled.vdf import VdfProof, verify
 
 EPSILON = 1e-3  # by which the ranges are widened, as the paper does
 
@@ -142,15 +142,13 @@ class SampledSettler:
         )
 
     def prove(self, act: Acting, base: bytes, file: bytes, shares: Shares) -> dict[str, Done]:
-        """Draw, delay function, openings, proof; then wait out the window in which providers may refute."""
+        """Draw, delay function, openings, proof."""
         if not shares:
             return {}
         chain = _client(act.trading)
         if chain.sampling().verifying_key != key_hash(self.market_key):
             raise MarketError("the proving key at hand is not the one that the contract was deployed with")
-        done = {**draw(chain, act, squarings=self.squarings), **self._prove(chain, act, base, file, shares)}
-        act.clock.wait_until(chain.read_epoch(act.epoch).deadline + 1)
-        return done
+        return {**draw(chain, act, squarings=self.squarings), **self._prove(chain, act, base, file, shares)}
 
     def _prove(self, chain: SampledTrading, act: Acting, base: bytes, file: bytes, shares: Shares) -> dict[str, Done]:
         statement, witness = state_samples(
@@ -248,8 +246,8 @@ class SampledSettler:
         words = (submitted[0].output, submitted[0].proof)
         y, pi = (int.from_bytes(b"".join(w.to_bytes(32, "big") for w in ws)) for ws in words)
         (drawn,) = chain.proof_events(SamplesDrawn, epoch=epoch)
-        right = delay(drawn.seed, self.squarings)
-        return None if right.y == y else VdfProof(y, pi, submitted[0].counter)
+        given = VdfProof(y, pi, submitted[0].counter)
+        return None if verify(drawn.seed, given, squarings=self.squarings) else given
 
     def _tree(self, model: Integers) -> Tree:
         return build_tree(model, bits=self.shape.model_bits)

@@ -19,8 +19,9 @@ from eth_utils.address import is_address
 
 from martfl.chain.profiles import RpcProfile, load_profiles
 from martfl.errors import InputError
-from martfl.market.terms import INVITATION, load_terms
+from martfl.market.terms import load_terms
 
+INVITATION = "invitation"  # the table, which `load_terms` passes over
 PLACE = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):(\d{1,5})")
 
 

@@ -13,8 +13,6 @@ from typing import Any
 from martfl.market.errors import TermsError
 from martfl.market.terms_rules import LEAST_STEPS, broken_rules
 
-INVITATION = "invitation"  # a table of a terms file that says where to join; no part of the terms
-
 
 @dataclass(frozen=True, kw_only=True)
 class TaskTerms:
@@ -151,7 +149,7 @@ def load_terms(path: Path) -> Terms:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise TermsError(f"{path} is not readable as TOML: {error}") from error
-    values.pop(INVITATION, None)
+    values.pop("invitation", None)  # says where to join, and is no part of the terms
     return read_terms(values)
 
 

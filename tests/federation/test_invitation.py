@@ -108,7 +108,7 @@ def test_a_seller_hears_which_chain_to_name(tmp_path):
     with pytest.raises(InputError, match=r"\[chains\.ours\] with rpc = .* and chain_id = 31337"):
         require_chain(given, profile="ours", config=config)
     config.write_text('[chains.ours]\nrpc = "http://localhost:1"\nchain_id = 5\n')
-    with pytest.raises(InputError, match="is for chain 31337, and .* is chain 5"):
+    with pytest.raises(InputError, match=r"is for chain 31337, and .* is chain 5"):
         require_chain(given, profile="ours", config=config)
     config.write_text('[chains.ours]\nrpc = "http://localhost:1"\nchain_id = 31337\n')
     require_chain(given, profile="ours", config=config)

@@ -25,7 +25,7 @@ venv: .venv/.ready
 		|| { echo "$(PYTHON) is older than Python 3.11 or missing; name another: make PYTHON=/path/to/python3"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip --constraint constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[federation,dashboard,tracking,ray,dev]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[all,dev]"
 	touch $@
 
 # What only the tests need: anvil and snarkjs (npm), chromium (Debian), byzfl (pip). Absent ones skip their tests.

@@ -24,17 +24,18 @@ EXTRA_OF = {
 }
 
 
-def remedy(library: str) -> str:
-    """The command that brings a library's extra."""
-    return f"pip install 'martfl[{EXTRA_OF[library]}]'"
+def remedy(extra: str) -> str:
+    """The command that brings an extra's libraries."""
+    return f"pip install 'martfl[{extra}]'"
 
 
-def explain(error: ModuleNotFoundError) -> str | None:
-    """One sentence for a library that an extra brings; None where the fault is another."""
+def explain(error: ModuleNotFoundError, *, command: str = "") -> str | None:
+    """One sentence for a library that an extra brings; None where the fault is another. The demo needs all roles."""
     library = (error.name or "").partition(".")[0]
     if library not in EXTRA_OF:
         return None
-    return f"this needs the library {library}, which is not installed here. Get it with: {remedy(library)}"
+    extra = "demo" if command == "demo" else EXTRA_OF[library]
+    return f"this needs the library {library}, which is not installed here. Get it with: {remedy(extra)}"
 
 
 def missing(extra: str) -> list[str]:

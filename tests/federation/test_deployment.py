@@ -61,7 +61,10 @@ def test_an_epoch_is_settled_between_processes(site):
     assert "joined and proved to be wallet" in place.said(place.wallets[0])
     assert "asking 0.0200 ETH for an update" in place.said(place.wallets[1])
     assert len(list((place.folder / "home/.martfl/meters").glob("0x*.sqlite"))) == 3  # one for each wallet
-    assert place.run(provider.app, "claim", "market.toml", "--json", wallet=place.wallets[1]) == []
+    assert (
+        place.run(provider.app, "claim", "market.toml", "--allow-task", "tiny_task", "--json", wallet=place.wallets[1])
+        == []
+    )
 
 
 @pytest.mark.long

@@ -58,8 +58,13 @@ def main() -> None:
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)
     except Exception as error:
-        if isinstance(error, ModuleNotFoundError) and (said := extras.explain(error)):
+        if isinstance(error, ModuleNotFoundError) and (said := extras.explain(error, command=_command())):
             typer.echo(f"error: {said}", err=True)
             sys.exit(2)
         traceback.print_exc()  # Python would exit with 1, which says that a check failed
         sys.exit(70)
+
+
+def _command() -> str:
+    """The first word that is no option."""
+    return next((word for word in sys.argv[1:] if not word.startswith("-")), "")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from martfl.doctor import Finding, weigh
-from martfl.extras import missing
+from martfl.extras import missing, remedy
 
 OLDEST = (3, 11)
 ROOM = 2 * 1024**3  # bytes: generators of a model of some millions of parameters, journals, Flower's logs
@@ -22,8 +22,8 @@ def machine(*, folder: Path, cache: Path) -> Iterator[Finding]:
     for role, use in ROLES.items():
         absent = missing(role)
         found = f"not installed: {', '.join(absent)}" if absent else "installed"
-        remedy = f"to {use}: pip install 'martfl[{role}]'"
-        yield weigh(not absent, f"libraries, {role}", found, remedy, otherwise="warn")
+        bring = f"to {use}: {remedy(role)}"
+        yield weigh(not absent, f"libraries, {role}", found, bring, otherwise="warn")
     for what, place in (("home", folder), ("cache", cache)):
         yield _disk(f"disk, {what}", place)
 

@@ -8,13 +8,14 @@ half of a circuit's wires are zero bits and need none.
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from zksnake._algebra import ec_bn254
+from zksnake._algebra import ec_bn254, polynomial_bn254
 
 from martfl import waiting
 from martfl.settlement.errors import FileError, PointError
 
 Point = Any  # zksnake's PointG1 or PointG2: opaque classes without stubs
 Group = Literal[1, 2]
+polynomials: Any = polynomial_bn254  # over the scalar field; zksnake is imported here and nowhere else
 
 BASE_FIELD = 21888242871839275222246405745257275088696311157297823662689037894645226208583
 _SCALAR_BITS = 254

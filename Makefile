@@ -2,15 +2,19 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check lint venv tools clean
+.PHONY: demo test check long lint venv npm tools wheel docs clean
 
 demo: venv
 	$(BIN)/martfl demo
 
 test: check
 
-check: venv tools lint
+check: venv npm lint
 	$(BIN)/pytest -n 2 --dist loadgroup -q
+
+# The long mode of randomised tests, and what installs from nothing.
+long: venv npm
+	$(BIN)/pytest -q -m long
 
 lint: venv
 	$(BIN)/ruff check .
@@ -25,12 +29,23 @@ venv: .venv/.ready
 		|| { echo "$(PYTHON) is older than Python 3.11 or missing; name another: make PYTHON=/path/to/python3"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip --constraint constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[federation,dashboard,tracking,ray,dev]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[all,dev]"
 	touch $@
 
-# What only the tests need: anvil and snarkjs (npm), chromium (Debian), byzfl (pip). Absent ones skip their tests.
-tools:
+# Programs and a library that only tests use, in node_modules and .venv: nothing of the system is touched.
+npm: venv
 	@tools/setup
 
+# The one system package that tests use: chromium, by apt and as root. It says what it will do. Without it browser tests skip.
+tools:
+	@tools/system
+
+wheel: venv
+	PYTHON=$(BIN)/python tools/wheel
+
+docs: venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
+	$(BIN)/mkdocs build --strict
+
 clean:
-	rm -rf .venv node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv node_modules dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,6 +1,7 @@
 """What people see at the terminal: coins and names, plain lines where there is no terminal, narrow windows."""
 
 import json
+import logging
 import os
 import re
 import subprocess
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 
 from martfl.cli import app
 from martfl.cli.options import RoleOptions, grouped
-from martfl.cli.telling import Telling
+from martfl.cli.telling import Lines, Telling
 from martfl.market import steps as st
 from martfl.market.journal import Journal
 
@@ -45,9 +46,12 @@ def test_the_story_is_told_in_coins_and_names(demo):
     assert "WARNING" not in done.stderr
 
 
-def test_tables_fit_a_narrow_terminal(demo):
-    _, done = demo
-    assert max(len(line) for line in done.stdout.splitlines() if line[:1] in "┏┃┡│└") <= 60
+def test_tables_fit_a_narrow_terminal_and_cut_no_word(demo):
+    folder, done = demo
+    printed = [line for line in done.stdout.splitlines() if str(folder) not in line]  # a path is not broken
+    assert max(map(len, printed)) <= 60
+    head = next(line for line in printed if "accuracy" in line)
+    assert head.split() == ["epoch", "accuracy", "bought", "in", "model", "caught", "prices", "bonus", "gas"]
 
 
 def test_json_has_wei_and_nothing_is_said_besides(demo):
@@ -93,6 +97,14 @@ def test_a_cheat_is_told_once_and_without_its_numbers(tmp_path):
         telling(1, "commit", "a")
         telling(1, "commit", "b")
     assert said[0] == (1, "caught", "0xAbCdEf01…: missing key") and len(said) == 3
+
+
+def test_a_warning_is_a_line_of_the_story(capsys):
+    record = logging.LogRecord("martfl.market.shelf", logging.WARNING, "", 0, "%d values [were] clipped", (3,), None)
+    lines = Lines()
+    lines.setFormatter(logging.Formatter("note: %(message)s"))
+    lines.emit(record)
+    assert re.fullmatch(r"\d\d:\d\d:\d\d note: 3 values \[were\] clipped\n", capsys.readouterr().err)
 
 
 # --- grouped options -----------------------------------------------------------------------------------------------

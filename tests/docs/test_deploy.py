@@ -30,7 +30,7 @@ def test_three_machines_settle_an_epoch(machines, pages):
 
 def check_books(machines):
     """Somebody was bought, everybody has claimed, and the buyer's report tells of it."""
-    terms = load_terms(machines.terminals["seller2"].folder / "market.toml").chain
+    terms = load_terms(machines.terminals["seller2"].folder / "invitation.toml").chain
     with RpcChain(f"http://127.0.0.1:{machines.ports['NODE_PORT']}", chain_id=31337) as chain:
         trading = open_trading(chain, terms.contract, since=terms.since)
         assert trading.read_epoch(1).phase is Phase.SETTLED

@@ -131,6 +131,18 @@ class Site:
         words += ["--allow-task", "tiny_task", "--tls", "tls", "--host", "127.0.0.1", "--port", str(self.port)]
         return self.start(*words, wallet=self.wallets[0])
 
+    def invite(self):
+        """Write the file that a seller joins with."""
+        words = ["invite", "market.toml", f"localhost:{self.port}", "--tls", "tls", "--config", "martfl.toml"]
+        with contextlib.chdir(self.folder):
+            done = CliRunner().invoke(acquirer.app, words, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+
+    def join_by_invitation(self, number, *extra):
+        words = ["provider", "join", "invitation.toml", "--data", "tiny_task:own_part"]
+        words += ["--allow-task", "tiny_task", *extra]
+        return self.start(*words, wallet=self.wallets[number + 1], part=number)
+
     def start_provider(self, number, *extra, wallet=None):
         words = ["provider", "join", "market.toml", "--data", "tiny_task:own_part", "--name", f"seller {number}"]
         words += ["--superlink", f"localhost:{self.port}", "--authority", "tls/authority.pem"]

@@ -39,7 +39,9 @@ def test_an_epoch_is_settled_between_processes(site):
     assert f'contract = "{deployed["contract"]}"' in (place.folder / "market.toml").read_text()
     acquirer = place.start_acquirer(epochs=1)
     sellers = [place.start_provider(0, "--epochs", "1", "--ask", "0.02")]
-    sellers += [place.start_provider(i, "--epochs", "1") for i in (1, 2)]
+    sellers += [place.start_provider(1, "--epochs", "1")]
+    place.invite()
+    sellers += [place.join_by_invitation(2, "--epochs", "1")]
     wait_for(lambda: "joined" in place.said(place.wallets[0]), 240, lambda: place.said(place.wallets[0]))
     stranger = Runtime(f"127.0.0.1:{place.port}", b"not the secret" * 3, place.tls.authority.read_bytes()).client()
     with pytest.raises(httpx.HTTPStatusError, match=r"401|403"):

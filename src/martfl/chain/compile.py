@@ -1,4 +1,7 @@
-"""Contracts from their Vyper source: compiled at first use, cached under the hash of the sources."""
+"""Contracts from their Vyper source: compiled at first use, cached under the hash of the sources.
+
+A wheel ships what they compile to (`make wheel`), so that who installs it needs no compiler.
+"""
 
 import functools
 import hashlib
@@ -15,6 +18,8 @@ from martfl.chain.network import ChainError
 log = logging.getLogger(__name__)
 
 SOURCES = Path(__file__).parent / "contracts"
+SHIPPED = SOURCES / "compiled.json"
+CONTRACTS = ("exact", "sampled")
 MAX_CODE_BYTES = 24_576  # EIP-170; what is compiled here is followed by the immutables, less than a kilobyte
 
 
@@ -37,7 +42,9 @@ def cache_folder() -> Path:
 
 @functools.cache
 def compiled(name: str, *, sources: Path = SOURCES) -> Compiled:
-    """The contract in `<name>.vy`, out of the cache where its sources have not changed."""
+    """The contract in `<name>.vy`, as shipped, or out of the cache where its sources have not changed."""
+    if sources == SOURCES and (shipped := _shipped(name)):
+        return _made(name, shipped)
     path = cache_folder() / "contracts" / f"{name}-{_fingerprint(name, sources)[:32]}.json"
     kept = _read(path)
     if kept is None:
@@ -46,6 +53,24 @@ def compiled(name: str, *, sources: Path = SOURCES) -> Compiled:
             _write(path, kept)
         except OSError as error:
             log.warning("contracts: %s cannot be kept, so that they are compiled each time: %s", path.parent, error)
+    return _made(name, kept)
+
+
+def ship(file: Path = SHIPPED) -> None:
+    """Write what the contracts compile to, for a wheel; it counts as long as the sources are the same."""
+    made = {name: _compile(name, SOURCES) for name in CONTRACTS}
+    file.write_text(json.dumps({"sources": _sources(SOURCES), "contracts": made}))
+
+
+def _shipped(name: str) -> dict[str, Any] | None:
+    if not SHIPPED.is_file():
+        return None
+    kept = json.loads(SHIPPED.read_text())
+    found: dict[str, Any] | None = kept["contracts"].get(name) if kept["sources"] == _sources(SOURCES) else None
+    return found
+
+
+def _made(name: str, kept: dict[str, Any]) -> Compiled:
     return Compiled(
         name=name,
         abi=tuple(kept["abi"]),
@@ -58,8 +83,12 @@ def _fingerprint(name: str, sources: Path) -> str:
     # Modules import each other, so a change in any of them makes all contracts of the folder new.
     import vyper
 
-    digest = hashlib.sha256(f"{vyper.__version__}\0{name}\0".encode())
-    for file in sorted({*sources.glob("*.vy"), *SOURCES.rglob("*.vy*")}):
+    return hashlib.sha256(f"{vyper.__version__}\0{name}\0{_sources(sources)}".encode()).hexdigest()
+
+
+def _sources(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for file in sorted({*folder.glob("*.vy"), *SOURCES.rglob("*.vy*")}):
         digest.update(file.name.encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()
 

@@ -107,6 +107,14 @@ def open_chain(name: str, *, config: Path | None = None) -> Chain:
     return profiles[name].open()
 
 
+def chain_id_of(name: str, *, config: Path | None = None) -> int:
+    """The id of a named chain that several machines can reach."""
+    profile = load_profiles(config).get(name)
+    if not isinstance(profile, RpcProfile):
+        raise InputError(f"a chain that others reach has an `rpc` in martfl.toml ([chains.{name}]); {name!r} has none")
+    return profile.chain_id
+
+
 def resolve(text: str) -> str:
     """`env:NAME` stands for the environment variable NAME; anything else for itself."""
     if not text.startswith("env:"):

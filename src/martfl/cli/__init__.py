@@ -11,15 +11,18 @@ from typing import Annotated
 
 import typer
 
-from martfl import __version__
+from martfl import __version__, extras, waiting
 from martfl.cli import acquirer, bench, ceremony, lab, provider, wallet
 from martfl.cli.audit import audit
 from martfl.cli.dashboard import dashboard, report
 from martfl.cli.demo import demo
+from martfl.cli.doctor import doctor
+from martfl.cli.init import init
+from martfl.cli.telling import Lines, say
 from martfl.errors import MartflError
 
-app = typer.Typer(name="martfl", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for command in (demo, audit, report, dashboard):
+app = typer.Typer(name="martfl", no_args_is_help=True, pretty_exceptions_enable=False)
+for command in (demo, init, doctor, audit, report, dashboard):
     app.command()(command)
 app.add_typer(acquirer.app, name="acquirer")
 app.add_typer(provider.app, name="provider")
@@ -42,16 +45,26 @@ def configure(
 ) -> None:
     """Buy and sell model updates instead of raw data."""
     level = [logging.WARNING, logging.INFO, logging.DEBUG][min(verbose, 2)]
-    logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    form = "%(levelname)s %(name)s: %(message)s" if verbose else "note: %(message)s"
+    logging.basicConfig(level=level, format=form, handlers=[Lines()])
 
 
 def main() -> None:
     """Run the command; a known error becomes one line on stderr and exit code 2."""
     try:
-        app()
+        with waiting.heard(waiting.TimeLeft(say)):
+            app()
     except (MartflError, OSError) as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)
-    except Exception:  # Python would exit with 1, which says that a check failed
-        traceback.print_exc()
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and (said := extras.explain(error, command=_command())):
+            typer.echo(f"error: {said}", err=True)
+            sys.exit(2)
+        traceback.print_exc()  # Python would exit with 1, which says that a check failed
         sys.exit(70)
+
+
+def _command() -> str:
+    """The first word that is no option."""
+    return next((word for word in sys.argv[1:] if not word.startswith("-")), "")

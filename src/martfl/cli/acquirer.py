@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from martfl.amounts import coins
-from martfl.cli.options import Data, Insecure, Market, RoleOptions, grouped
+from martfl.cli.options import Config, Data, Insecure, Market, RoleOptions, grouped
 from martfl.cli.output import JsonFlag, emit
 from martfl.cli.signals import ended_by_signals
 from martfl.cli.telling import Telling, introduce, say
@@ -53,6 +53,32 @@ def deploy(market: Market, role: RoleOptions, as_json: JsonFlag = False) -> None
     gas = trading.deployment.gas_used if trading.deployment else 0
     result = {"contract": trading.address, "block": trading.since, "gas": gas, "terms_hash": "0x" + terms.hash.hex()}
     emit(result, as_json=as_json, render=lambda: [f"contract {trading.address}, {gas:,} gas; written into {market}"])
+
+
+@app.command()
+def invite(
+    market: Market,
+    place: Annotated[str, typer.Argument(help="Where providers reach this machine, host:port.")],
+    tls: Annotated[Path | None, typer.Option("--tls", help="Folder that `acquirer certificate` wrote.")] = None,
+    insecure: Insecure = False,
+    out: Annotated[Path, typer.Option("--out", help="The file to write.")] = Path("invitation.toml"),
+    config: Config = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Write one file for providers: terms, address and authority. `provider join` needs nothing else of yours."""
+    from martfl.chain.profiles import chain_id_of
+    from martfl.federation.flower.certificates import authority_for
+    from martfl.federation.invitation import Invitation, host_and_port, write_invitation
+    from martfl.market.terms import load_terms
+
+    host, _ = host_and_port(place)
+    authority = authority_for(tls, host=host) if tls else ""
+    chain_id = chain_id_of(load_terms(market).chain.profile, config=config)
+    invitation = Invitation(superlink=place, chain_id=chain_id, authority=authority, insecure=insecure)
+    write_invitation(market, out, invitation)
+    result = {"invitation": str(out), "superlink": place, "chain_id": chain_id}
+    said = f"give to providers: {out}. They run: martfl provider join {out.name} --keystore NAME --data FOLDER"
+    emit(result, as_json=as_json, render=lambda: [said])
 
 
 @dataclass(frozen=True, kw_only=True)

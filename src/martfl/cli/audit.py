@@ -79,7 +79,6 @@ def _default_terms(scheme: str, scale: float) -> "Terms":
 
 
 def _open_chain(name: str, config: Path | None) -> "Chain":
-    from martfl.chain.embedded import open_file
     from martfl.chain.profiles import open_chain
     from martfl.chain.rpc import RpcChain
 
@@ -87,4 +86,8 @@ def _open_chain(name: str, config: Path | None) -> "Chain":
         chain = RpcChain(name, chain_id=0)
         chain.chain_id = int(chain.web3.eth.chain_id)  # nothing is sent, so any chain will do
         return chain
-    return open_file(Path(name)) if Path(name).is_file() else open_chain(name, config=config)
+    if not Path(name).is_file():
+        return open_chain(name, config=config)
+    from martfl.chain.embedded import open_file
+
+    return open_file(Path(name))

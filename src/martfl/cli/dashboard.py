@@ -73,11 +73,12 @@ def report(
     json: JsonFlag = False,
 ) -> None:
     """Write what happened into one HTML file that opens from disk."""
-    from martfl.dashboard.lab_report import is_lab, write_lab_report
-    from martfl.dashboard.report import write_report
+    from martfl.dashboard.report import is_lab, write_report
 
     target = out or folder / "report.html"
     if is_lab(folder):
+        from martfl.dashboard.lab_report import write_lab_report
+
         written = {"report": str(write_lab_report(folder, target, experiment=experiment))}
     else:
         written = {"report": str(write_report(folder, target, provider=provider))}

@@ -16,7 +16,7 @@ from martfl.amounts import COIN, coins
 from martfl.cli.options import grouped
 from martfl.cli.output import JsonFlag, emit
 from martfl.cli.telling import Telling, progress
-from martfl.tables import table
+from martfl.tables import FittingTable, table
 
 if TYPE_CHECKING:
     from martfl.demo import DemoOptions, DemoResult
@@ -113,7 +113,7 @@ def _epochs(result: "DemoResult") -> Table:
 
 
 def _parties(result: "DemoResult") -> Table:
-    grid = Table(title="Who was paid what, in ETH", title_justify="left")
+    grid = FittingTable(title="Who was paid what, in ETH", title_justify="left")
     for heading, side in (("provider", "left"), ("really", "left"), ("by epoch", "left"), ("prices", "right"),
                           ("bonus", "right"), ("paid", "right")):  # fmt: skip
         grid.add_column(heading, justify=side)  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from martfl import waiting
 from martfl.cli import lab_show
 from martfl.cli.output import JsonFlag, emit
 from martfl.tables import table
@@ -102,7 +103,8 @@ def _bar() -> Progress:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
 def _bar_listener(bar: Progress) -> Listener:
@@ -113,20 +115,28 @@ def _bar_listener(bar: Progress) -> Listener:
 
     class BarListener(Listener):
         def begin(self, *, total: int, skipped: int) -> None:
+            self.finished, self.total = 0, total
             note = f"runs ({skipped} finished before)" if skipped else "runs"
             self.all = bar.add_task(note, total=total)
             self.one = bar.add_task("", total=None, visible=False)
+            if bar.disable:
+                waiting.tell("runs", 0, total)
 
         def start(self, config: RunConfig) -> None:
             bar.reset(self.one, total=config.rounds, description=describe(config), visible=True)
 
         def round(self, config: RunConfig, row: RoundRow) -> None:
             bar.update(self.one, completed=row.round)
+            if bar.disable:
+                waiting.tell(describe(config), row.round, config.rounds)
 
         def done(self, result: RunResult) -> None:
             bar.advance(self.all)
             if result.status != "done":
-                bar.console.print(f"{describe(result.config)}: {result.status} {result.error}")
+                bar.console.print(f"{describe(result.config)}: {result.status} {result.error}", markup=False)
+            self.finished += 1
+            if bar.disable:  # no terminal: lines instead of a bar
+                waiting.tell("runs", self.finished, self.total)
 
     return BarListener()
 

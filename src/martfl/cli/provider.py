@@ -27,17 +27,35 @@ MeterFile = Annotated[
 class ConnectingOptions:
     """Where the acquirer is."""
 
-    superlink: Annotated[str, typer.Option("--superlink", help="The acquirer's SuperLink, host:port.")]
+    superlink: Annotated[
+        str | None, typer.Option("--superlink", help="The acquirer's SuperLink, host:port (default: the invitation's).")
+    ] = None
     authority: Annotated[
-        Path | None, typer.Option("--authority", help="authority.pem from the acquirer (default: the system's).")
+        Path | None, typer.Option("--authority", help="authority.pem (default: the invitation's, or the system's).")
     ] = None
     insecure: Insecure = False
 
-    def connecting(self) -> "Connecting":
-        """The same, as the role takes it."""
-        from martfl.federation.flower.roles import Connecting
+    def check(self, market: Path, config: Path | None) -> None:
+        """What can be refused before a password is asked for."""
+        from martfl.errors import InputError
+        from martfl.federation.invitation import read_invitation, require_chain
+        from martfl.market.terms import load_terms
 
-        return Connecting(self.superlink, self.authority, self.insecure)
+        if invited := read_invitation(market):
+            require_chain(invited, profile=load_terms(market).chain.profile, config=config)
+        elif self.superlink is None:
+            raise InputError(f"{market} is no invitation: ask the buyer for one, or say --superlink host:port")
+
+    def connecting(self, market: Path, folder: Path) -> "Connecting":
+        """The same, as the role takes it; what is not said comes from the invitation."""
+        from martfl.federation.flower.roles import Connecting
+        from martfl.federation.invitation import read_invitation
+
+        invited = read_invitation(market)
+        superlink = self.superlink or (invited.superlink if invited else "")
+        if invited is None or self.authority or self.insecure:
+            return Connecting(superlink, self.authority, self.insecure)
+        return Connecting(superlink, _stored(invited.authority, folder), invited.insecure)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,11 +74,15 @@ class SellingOptions:
 @app.command()
 @grouped
 def join(market: Market, role: RoleOptions, selling: SellingOptions, where: ConnectingOptions) -> None:
-    """Train when asked, commit, score, sell, check the model, get paid. Stop it with Ctrl-C."""
+    """Train when asked, commit, score, sell, check the model, get paid. Stop it with Ctrl-C.
+
+    MARKET is the buyer's invitation; or the terms, and then --superlink says where the buyer is.
+    """
     from martfl.federation import compose
     from martfl.federation.flower.roles import Selling
     from martfl.market.task import load_data
 
+    where.check(market, role.config)
     ask, account = None if selling.ask is None else parse_coins(selling.ask), role.unlock()
     place = {"account": account, "role": "provider", **role.place()}
     with ended_by_signals(), compose.open_place(market, **place) as here:
@@ -68,7 +90,16 @@ def join(market: Market, role: RoleOptions, selling: SellingOptions, where: Conn
         data, folder = load_data(selling.data), here.journal.folder.parent
         with compose.open_provider(here, data, name=selling.name, ask=ask, meter=selling.meter) as provider:
             say(f"asking {coins(provider.shelf.ask, token=here.terms.money.token)} for an update")
-            Selling(provider, folder, where.connecting(), epochs=selling.epochs, say=say).run()
+            Selling(provider, folder, where.connecting(market, folder), epochs=selling.epochs, say=say).run()
+
+
+def _stored(authority: str, folder: Path) -> Path | None:
+    """The invitation's certificate as a file, which is what Flower reads."""
+    if not authority:
+        return None
+    file = folder / "authority.pem"
+    file.write_text(authority, encoding="ascii")
+    return file
 
 
 @app.command()

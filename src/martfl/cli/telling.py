@@ -1,5 +1,6 @@
 """What an acquirer does, told to people while it does it: a line for each step, from what the journal says of it."""
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -22,6 +23,13 @@ progress = Console(stderr=True, highlight=False, soft_wrap=True)
 def say(text: str) -> None:
     """One line of progress, on stderr, so that results can be piped."""
     progress.print(f"[dim]{time.strftime('%H:%M:%S')}[/dim] {escape(text)}")
+
+
+class Lines(logging.Handler):
+    """What is logged, as lines of progress: above a bar where there is one, never in the middle of it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(self.format(record))
 
 
 def introduce(terms: "Terms", *, contract: str, wallet: str) -> None:

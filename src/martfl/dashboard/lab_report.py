@@ -31,11 +31,6 @@ MOST_LINES = 8
 STATUS: tuple[Status, ...] = ("done", "diverged", "failed")
 
 
-def is_lab(folder: Path) -> bool:
-    """Whether the folder holds a lab's results."""
-    return Store(folder).lines.is_file()
-
-
 def write_lab_report(folder: Path, out: Path, *, experiment: Path | None = None) -> Path:
     """The report on an experiment's folder; with its file, also the table and figure that the file asks for."""
     store = Store(folder)

@@ -1,5 +1,6 @@
 """A market's transactions, read off the chain: who did what, at which price, and how the contract stands now."""
 
+import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from pathlib import Path
 from hexbytes import HexBytes
 from web3.contract import Contract
 
+from martfl import extras
 from martfl.chain import events as ev
 from martfl.chain.history import History, read_history
 from martfl.chain.network import Chain
@@ -16,6 +18,8 @@ from martfl.chain.state import EpochState
 from martfl.chain.trading import Trading
 from martfl.dashboard.story import Delivery, Node, Transaction
 from martfl.errors import MartflError
+
+log = logging.getLogger(__name__)
 
 READING_PATIENCE = 3.0  # seconds for an answer of a node
 
@@ -107,11 +111,14 @@ def open_for_reading(profile: str, *, config: Path | None = None) -> Chain:
 
 def ledger_in(folder: Path, contract: str) -> Ledger | None:
     """The ledger of a market whose embedded chain lies in `folder`; None while its program holds it."""
-    from martfl.chain.embedded import open_file
-
     path = folder / "chain.sqlite"
     if not path.is_file() or not contract:
         return None
+    if absent := extras.missing("demo"):
+        log.warning("the chain beside the journal cannot be read without %s: %s", absent[0], extras.remedy("demo"))
+        return None
+    from martfl.chain.embedded import open_file
+
     with suppress(MartflError), open_file(path) as chain:
         return LedgerReader(open_trading(chain, contract)).read()
     return None

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from martfl.amounts import COIN
-from martfl.dashboard.lab_report import is_lab
 from martfl.dashboard.reading import read_story
+from martfl.dashboard.report import is_lab
 from martfl.dashboard.story import Epoch
 from martfl.dashboard.words import label
 from martfl.errors import InputError

@@ -36,6 +36,7 @@ def load_terms(path: Path) -> Terms:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise TermsError(f"{path} is not readable as TOML: {error}") from error
+    values.pop("invitation", None)  # says where to join, and is no part of the terms
     return read_terms(values)
 
 

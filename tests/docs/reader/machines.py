@@ -23,7 +23,7 @@ NAMES = ("buyer", "seller1", "seller2")
 ANVIL = ROOT / "node_modules" / ".bin" / "anvil"
 WINDOWS = ("epoch 1, commit:",)  # said by the acquirer before it waits for a window to pass
 HOUR = 3600  # seconds
-HANDED_OUT = {"market.toml": "market.toml", "tls/authority.pem": "authority.pem"}
+HANDED_OUT = {"invitation.toml": "invitation.toml"}
 
 
 class Machines:

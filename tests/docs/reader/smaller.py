@@ -45,7 +45,12 @@ EXEMPT = {  # the beginning of a command line → why no test types it
     "git clone": "the checkout under test is the clone",
     "python3 -m venv": "installs from the network; what it installs is what runs the tests",
     "make test": "is the run of all tests",
+    "make tools": "installs system packages",
+    "make wheel": "tests/cli/test_extras.py runs what it runs",
+    "make docs": "tests/docs/test_site.py runs what it runs",
+    "make long": "is the run of the long tests",
     "make check": "the same by its other name",
+    "make lint": "a part of it",
     "pytest": "the same for some tests",
     "martfl lab run experiments/untargeted.toml --ray": "needs a cluster, which tests/lab/cluster starts",
 }

@@ -21,7 +21,7 @@ class FlowerError(MartflError):
 
 def check_version() -> None:
     """Raise unless the installed Flower is the one whose private parts we know."""
-    remedy = "pip install 'martfl[federation]'"
+    remedy = "pip install 'martfl[provider]'"
     try:
         found = metadata.version("flwr")
     except metadata.PackageNotFoundError as error:

@@ -34,6 +34,16 @@ def make_certificates(folder: Path, *, hosts: Sequence[str], days: int = 825) ->
     return files
 
 
+def authority_for(folder: Path, *, host: str) -> str:
+    """authority.pem of a folder, if its SuperLink's certificate is for this name or address."""
+    certificate = x509.load_pem_x509_certificate((folder / "superlink.pem").read_bytes())
+    named = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    if _host(host) not in named:
+        known = ", ".join(str(name.value) for name in named)
+        raise InputError(f"the certificate in {folder} is for {known}, not for {host!r}: make one that names it")
+    return (folder / "authority.pem").read_text(encoding="ascii")
+
+
 def _authority(key: ec.EllipticCurvePrivateKey, days: int) -> x509.Certificate:
     name = _name("martfl market authority")
     usage = x509.KeyUsage(*(field in ("cert", "crl") for field in _USAGES))

@@ -114,7 +114,7 @@ class Buying:
     def _greet(self, names: dict[str, str]) -> Callable[[str, str], None]:
         def joined(address: str, name: str) -> None:
             names[address] = name
-            self.say(f"{name or 'a provider'} joined and proved to be wallet {address}")
+            self.say(f"{name or 'a provider'} joined and proved to be wallet {address[:10]}…")
 
         return joined
 

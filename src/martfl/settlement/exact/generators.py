@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from py_arkworks_bls12381 import G1Point
 
+from martfl import waiting
 from martfl.settlement.errors import SettlementError
 from martfl.settlement.exact import blst, plain
 from martfl.settlement.exact.blst import POINT_WORDS, Points
@@ -78,8 +79,10 @@ def make_blocks(first: int, stop: int, *, progress: Progress | None = None) -> l
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         for block in pool.map(make_block, range(first, stop)):
             blocks.append(block)
+            made = (len(blocks) * BLOCK_POINTS, (stop - first) * BLOCK_POINTS)
+            waiting.tell("making commitment generators", *made)
             if progress is not None:
-                progress(len(blocks) * BLOCK_POINTS, (stop - first) * BLOCK_POINTS)
+                progress(*made)
     return blocks
 
 

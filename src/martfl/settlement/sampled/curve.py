@@ -8,15 +8,18 @@ half of a circuit's wires are zero bits and need none.
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from zksnake._algebra import ec_bn254
+from zksnake._algebra import ec_bn254, polynomial_bn254
 
+from martfl import waiting
 from martfl.settlement.errors import FileError, PointError
 
 Point = Any  # zksnake's PointG1 or PointG2: opaque classes without stubs
 Group = Literal[1, 2]
+polynomials: Any = polynomial_bn254  # over the scalar field; zksnake is imported here and nowhere else
 
 BASE_FIELD = 21888242871839275222246405745257275088696311157297823662689037894645226208583
 _SCALAR_BITS = 254
+_BATCH = 2048  # points between two words on how far it is
 G1_BYTES, G2_BYTES = 64, 128  # uncompressed, big-endian coordinates
 
 
@@ -40,8 +43,10 @@ def multiples(base: Point, scalars: Sequence[int], *, group: Group) -> list[Poin
     windows = -(-_SCALAR_BITS // window)
     table = _window_table(base, window=window, windows=windows, group=group)
     mask, start = (1 << window) - 1, zero(group)
-    products = []
+    products: list[Point] = []
     for scalar in scalars:
+        if len(products) % _BATCH == 0:
+            waiting.tell("making points of a key", len(products), len(scalars))
         total = start
         for row in table:
             digit = scalar & mask
@@ -49,6 +54,7 @@ def multiples(base: Point, scalars: Sequence[int], *, group: Group) -> list[Poin
                 total = total + row[digit]
             scalar >>= window
         products.append(total)
+    waiting.tell("making points of a key", len(scalars), len(scalars))
     return products
 
 
@@ -73,7 +79,12 @@ def multiexp(points: Sequence[Point], scalars: Sequence[int], *, group: Group) -
 def products(points: Sequence[Point], scalars: Sequence[int], *, group: Group) -> list[Point]:
     """scalar · point for every pair, on every core."""
     many = ec_bn254.batch_multi_scalar_g1 if group == 1 else ec_bn254.batch_multi_scalar_g2
-    return list(many(list(points), list(scalars))) if points else []
+    made: list[Point] = []
+    for start in range(0, len(points), _BATCH):
+        batch = slice(start, start + _BATCH)
+        made += many(list(points[batch]), list(scalars[batch]))
+        waiting.tell("multiplying points of a ceremony", len(made), len(points))
+    return made
 
 
 def pairings_cancel(left: Sequence[Point], right: Sequence[Point]) -> bool:

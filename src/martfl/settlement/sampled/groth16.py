@@ -15,11 +15,9 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from zksnake._algebra import polynomial_bn254 as polynomials
-
 from martfl.settlement.errors import SettlementError
 from martfl.settlement.sampled import curve
-from martfl.settlement.sampled.curve import Point, PointTable
+from martfl.settlement.sampled.curve import Point, PointTable, polynomials
 from martfl.settlement.sampled.r1cs import R1CS, Row, Solver, UnsatisfiedError
 from martfl.settlement.sampled.statement import CONSTANTS, FIELD, Constants
 

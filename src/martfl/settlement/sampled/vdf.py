@@ -26,6 +26,7 @@ from dataclasses import dataclass
 import gmpy2
 from gmpy2 import mpz, powmod
 
+from martfl import waiting
 from martfl.settlement.errors import SettlementError
 from martfl.settlement.keccak import keccak, word
 
@@ -127,6 +128,7 @@ def _square(x: "mpz", *, squarings: int, gap: int, progress: Callable[[int], Non
     for done in range(0, squarings, gap):
         checkpoints.append(y)
         y = powmod(y, mpz(1) << min(gap, squarings - done), N)
+        waiting.tell("waiting for the delay function", min(done + gap, squarings), squarings)
         if progress is not None:
             progress(min(done + gap, squarings))
     return y, checkpoints

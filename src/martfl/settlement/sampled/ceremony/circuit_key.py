@@ -7,13 +7,11 @@ that it needs multi-scalar multiplications and transforms of numbers only, never
 
 from collections.abc import Sequence
 
-from zksnake._algebra import polynomial_bn254 as polynomials
-
 from martfl.settlement.errors import CeremonyError
 from martfl.settlement.sampled import curve
 from martfl.settlement.sampled.ceremony.powers import Powers, challenges, require_equal
 from martfl.settlement.sampled.ceremony.transcript import Transcript
-from martfl.settlement.sampled.curve import Group, Point, PointTable
+from martfl.settlement.sampled.curve import Group, Point, PointTable, polynomials
 from martfl.settlement.sampled.groth16 import ProvingKey, VerifyingKey, domain_size, powers_of
 from martfl.settlement.sampled.r1cs import R1CS, Row
 from martfl.settlement.sampled.statement import FIELD

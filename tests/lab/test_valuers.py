@@ -7,12 +7,12 @@ import pytest
 
 from martfl.errors import InputError
 from martfl.lab.config import make_config
-from martfl.lab.experiment import Runtime
 from martfl.lab.payment import sellers as by
 from martfl.lab.payment.market import make_market, offer_of, run_market
 from martfl.lab.payment.truth import Curve, draw_groups, shapley, true_worth
 from martfl.lab.randomness import stream
 from martfl.lab.rules import make_rule
+from martfl.lab.runtime import Runtime
 from martfl.lab.valuers import VALUERS, make_valuer
 from martfl.lab.valuers.ours import ByRule
 

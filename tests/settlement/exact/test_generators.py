@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from py_arkworks_bls12381 import G1Point
 
+from martfl.cache import cache_folder
 from martfl.settlement import SettlementError
 from martfl.settlement.exact import Generators, blst, cache_file
 from martfl.settlement.exact.generators import BLOCK_POINTS, DOMAIN, FILE, blinding_generator, make_block, make_blocks
@@ -147,10 +148,10 @@ def test_every_number_of_blocks_within_the_pins_ends_at_a_pin():
 
 def test_the_folder_follows_the_environment(monkeypatch, tmp_path):
     monkeypatch.setenv("MARTFL_CACHE", str(tmp_path / "own"))
-    assert cache_file.default_folder() == tmp_path / "own"
+    assert cache_folder() == tmp_path / "own"
     monkeypatch.delenv("MARTFL_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_file.default_folder() == tmp_path / "martfl"
+    assert cache_folder() == tmp_path / "martfl"
 
 
 def test_a_cache_that_cannot_be_written_only_costs_time(two_blocks, caplog):

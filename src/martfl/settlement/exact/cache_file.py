@@ -22,6 +22,7 @@ from importlib import resources
 from pathlib import Path
 from typing import BinaryIO
 
+from martfl.cache import cache_folder
 from martfl.settlement.errors import SettlementError
 
 PINNED_STEP = 16  # there is a pin after every block up to here, then after every multiple of it
@@ -30,13 +31,6 @@ _LARGEST = 1 << 20  # blocks; a header that claims more is not ours
 
 log = logging.getLogger(__name__)
 Make = Callable[[int, int], Sequence[bytes]]  # blocks first … stop − 1
-
-
-def default_folder() -> Path:
-    """`MARTFL_CACHE`, or martfl's folder in the user's cache folder."""
-    if named := os.environ.get("MARTFL_CACHE"):
-        return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "martfl"
 
 
 def whole_steps(blocks: int) -> int:
@@ -62,7 +56,7 @@ class CacheFile:
 
     def load(self, needed: int, make: Make, *, folder: Path | None = None) -> list[bytes]:
         """At least `needed` blocks, from the file where they are sound; what is missing is made and stored."""
-        path, wanted = (folder or default_folder()) / self.name, whole_steps(needed)
+        path, wanted = (folder or cache_folder()) / self.name, whole_steps(needed)
         blocks = self.read(path, wanted)
         if len(blocks) == wanted:
             return blocks

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 import typer
+from martfl.market.history import read_history
 from typer.testing import CliRunner
 
 from martfl.chain.state import Phase
@@ -13,7 +14,6 @@ from martfl.market import auditor
 from martfl.market.acquirer import Acquirer
 from martfl.market.auditor import audit
 from martfl.market.errors import MarketError
-from martfl.market.history import read_history
 from martfl.market.provider import Provider
 from martfl.settlement.integer_file import from_bytes, to_bytes
 

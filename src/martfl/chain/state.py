@@ -274,9 +274,8 @@ class Offer:
         return to_checksum_address(self.provider), self.commitment_hash, self.seal, self.ask
 
     def digest(self, *, chain_id: int, market: str, epoch: int) -> bytes:
-        """keccak(chain, market, epoch, wallet, keccak(C), seal, ask): what goes on chain before anybody has judged."""
-        words = [_word(chain_id), _address(market), _word(epoch), _address(self.provider)]
-        return keccak(b"".join([*words, self.commitment_hash, self.seal, _word(self.ask)]))
+        """What goes on chain before anybody has judged."""
+        return offer_digest(chain_id, market, epoch, self.provider, self.commitment_hash, self.seal, self.ask)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -303,6 +302,14 @@ class SignedClaim:
     provider: str
     receiver: str = ""
     signature: bytes = b""
+
+
+def offer_digest(
+    chain_id: int, market: str, epoch: int, provider: str, commitment_hash: bytes, seal: bytes, ask: int
+) -> bytes:
+    """keccak(chain, market, epoch, wallet, keccak(C), seal, ask), 32 bytes each."""
+    words = [_word(chain_id), _address(market), _word(epoch), _address(provider)]
+    return keccak(b"".join([*words, commitment_hash, seal, _word(ask)]))
 
 
 def price_of(ask: int, reward: int) -> int:

@@ -60,13 +60,20 @@ class EmbeddedClock:
 
     def wait_until(self, timestamp: int) -> None:
         """Travel there, if it is not past, with a halt wherever somebody must look at the chain."""
+        self._look()
         while (now := self.chain.now()) < timestamp:
             moments = [due for watcher in self.watchers if (due := watcher.due()) is not None and due > now]
             self.chain.travel_to(min([timestamp, *moments]))
-            for watcher in self.watchers:
-                watcher.watch()
+            self._look()
 
     def wait_for_block(self, number: int) -> None:
         """Close empty blocks until there are enough."""
         while self.chain.web3.eth.block_number < number:
             self.chain.travel(1)
+
+    def _look(self) -> None:
+        for watcher in self.watchers:
+            try:
+                watcher.watch()
+            except Exception:  # one that breaks must not break the others
+                log.exception("somebody failed to look after its epochs")

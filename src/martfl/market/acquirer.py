@@ -133,7 +133,9 @@ class Acquirer:
         epoch.prove(desk.file, file, shares)
 
     def _select(self, number: int, desk: Desk, seed: int) -> dict[str, float]:
-        """The rule's decision; it and the rule's memory are written down together."""
+        """The rule's decision; once it is written down, with the rule's memory before it, it stands."""
+        if (known := self.journal.recall(number, Selected)) is not None:
+            return {name: judged.weight for name, judged in known.judged.items() if judged.weight > 0}
         rng = np.random.default_rng([seed, number])
         state, selection = self.strategy.trade(self._state(number), desk, rng)
         self.journal.keep(number, "state", self.strategy.pack(state))
@@ -188,14 +190,24 @@ class Acquirer:
     def _epoch(self, number: int) -> Epoch:
         act = Acting(self.trading, self.account, self.clock, number)
         market = wire.Market(self.trading.chain.chain_id, self.trading.address)
-        asking = Asking(self.link, market, self.account, self.journal, number, self.settler.parameters, self.seconds)
+        asking = Asking(
+            link=self.link,
+            market=market,
+            account=self.account,
+            journal=self.journal,
+            epoch=number,
+            parameters=self.settler.parameters,
+            seconds=self.seconds,
+            now=self.trading.chain.next_second,
+        )
         return Epoch(self.terms, act, asking, self.settler, self.journal, self.tell)
 
     def _desk(self, epoch: Epoch, base: bytes, closed: int) -> Desk:
         committed = self.trading.commitments(epoch.number)  # anybody can commit on chain; the excluded are not bought
         offers = epoch.offers({name for name in committed if self.excluded(name, before=epoch.number)})
         reward = self.trading.read_epoch(epoch.number).reward
-        purchases = Purchases(epoch.act, epoch.asking, self.settler, self.journal, offers, reward)
+        parts = (epoch.act, epoch.asking, self.settler, self.journal, offers, reward)
+        purchases = Purchases(*parts, epoch.times, self.terms.deadlines.margin)
         return Desk(
             terms=self.terms,
             task=self.task,

@@ -1,7 +1,10 @@
-"""Asking providers: signed requests out, valid answers in, everything else is silence. Bytes are counted."""
+"""Asking providers: signed requests out, valid answers in, everything else is silence. Bytes are counted.
+
+No answer is waited for beyond the second of the chain at which it stops being of use.
+"""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from eth_account.signers.local import LocalAccount
@@ -29,18 +32,25 @@ class Asking:
     journal: Journal
     epoch: int
     parameters: int
-    seconds: float  # how long to wait for an answer
+    seconds: float  # how long to wait for an answer at most
+    now: Callable[[], int]  # the chain's clock
     sent: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ms.REQUESTS, 0))
     received: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ms.REQUESTS, 0))
 
-    def ask(self, kind: type[ms.M], requests: Mapping[str, ms.Message]) -> dict[str, ms.M]:
-        """Valid answers of a kind; the silent are asked once more, who sends anything else is treated as silent."""
+    def ask(self, kind: type[ms.M], requests: Mapping[str, ms.Message], *, until: int) -> dict[str, ms.M]:
+        """Valid answers of a kind, by second `until` of the chain.
+
+        The silent are asked once more; who sends anything else is treated as silent.
+        """
         packed = self._signed(requests)
         answers: dict[str, ms.M] = {}
-        for _ in range(ATTEMPTS):
+        for attempt in range(ATTEMPTS):
+            seconds = min(self.seconds, until - self.now()) / (ATTEMPTS - attempt)
+            if not packed or seconds <= 0:
+                break
             for name in packed:
                 self.sent[requests[name].kind] += len(packed[name])
-            replies = self.link.ask(packed, seconds=self.seconds / ATTEMPTS) if packed else {}
+            replies = self.link.ask(packed, seconds=seconds)
             for name, data in replies.items():
                 self.received[requests[name].kind] += len(data)
                 if (answer := self._understood(kind, name, requests[name], data)) is not None:

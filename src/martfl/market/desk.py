@@ -106,8 +106,8 @@ class Desk:
         An update whose scores were forged is bought and paid like others, and not shown to the rule.
         """
         names = [self.providers[i] for i in providers]
-        self.purchases.buy(self._guarded(names))
-        honest = [name for name in names if name in self.purchases.here and self._scores_hold(name)]
+        delivered = self.purchases.buy(self._guarded(names))
+        honest = [name for name in delivered if self._scores_hold(name)]
         return {i: self.update_of(name) for i, name in zip(providers, names, strict=True) if name in honest}
 
     def update_of(self, name: str) -> Floats:
@@ -167,7 +167,7 @@ class Desk:
             self.journal.keep(self.epoch, f"baseline {number}", body)
         drawn = self.journal.recall(self.epoch, Drawn)
         request = ms.ScoreRequest(epoch=self.epoch, baseline=number, block=drawn.number if drawn else 0, body=body)
-        answers = self.asking.ask(ms.Scored, dict.fromkeys(self.providers, request))
+        answers = self.asking.ask(ms.Scored, dict.fromkeys(self.providers, request), until=self.purchases.times.buy)
         replies = {name: reply for name, reply in answers.items() if reply.baseline == number}
         return Scores(scores=tuple(self._decrypted(key.decrypt_score, replies.get(n), n) for n in self.providers))
 

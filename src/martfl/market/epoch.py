@@ -7,18 +7,22 @@ Whatever a step sends on chain is sent once, under the step's name. So a killed 
 """
 
 import hashlib
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
 
 from martfl.chain import events as ev
 from martfl.chain.network import RevertedError
-from martfl.chain.state import MAX_PROVIDERS, Offer, Phase, SignedClaim, SignedCommit, State
-from martfl.errors import InputError
+from martfl.chain.state import MAX_PROVIDERS, Deadlines, Offer, Phase, SignedCommit, State
 from martfl.market import messages as ms
 from martfl.market.asking import NO_ANSWER, Asking
 from martfl.market.desk import Desk
-from martfl.market.errors import MarketError
+from martfl.market.errors import MarketError, MessageError
 from martfl.market.journal import Journal
+from martfl.market.offers import Place, offer_of, read_offer, read_signed
+from martfl.market.paying import pay_providers, take_refund
 from martfl.market.purchases import Purchases
 from martfl.market.settling import Acting, Settler, Share, Shares
 from martfl.market.steps import (
@@ -40,8 +44,9 @@ from martfl.market.terms import Terms
 from martfl.market.watching import sent
 from martfl.settlement.weights import integer_weights
 
+log = logging.getLogger(__name__)
+T = TypeVar("T")
 Tell = Callable[[int, str, str], None]  # epoch, step, what happened
-PROOF = ("draw_samples", "submit_randomness", "commit_inputs", "verify_aggregation")  # what `prove` sends, in order
 
 
 @dataclass
@@ -54,6 +59,11 @@ class Epoch:
     settler: Settler
     journal: Journal
     tell: Tell
+
+    @cached_property
+    def times(self) -> Deadlines:
+        """The ends of the epoch's windows."""
+        return self.act.trading.deadlines(self.number)
 
     @property
     def number(self) -> int:
@@ -70,7 +80,7 @@ class Epoch:
             done = trading.new_epoch(amount=amount, account=self.act.account, key=self.act.key("open"))
             if done.epoch != self.number:
                 raise MarketError(f"epoch {self.number} was to be opened, the chain opened {done.epoch}")
-            state, times = trading.read_epoch(self.number), trading.deadlines(self.number)
+            state, times = trading.read_epoch(self.number), self.times
             windows = {"commit": times.commit, "buy": times.buy, "keys": times.keys, "publish": times.publish}
             return Opened(deposit=amount, reward=state.reward, **windows, sent=sent(done, "new_epoch"))
 
@@ -79,11 +89,15 @@ class Epoch:
         return done
 
     def invite(self, file: bytes, invited: list[str], names: Mapping[str, str]) -> Invited:
-        """Send the model to who is invited; they train, and sign commitments for us to send."""
+        """Send the model to who is invited; they train, and sign commitments for us to send.
+
+        Who is not ready when the margin begins sends its own.
+        """
 
         def ask() -> Invited:
             request = ms.TrainRequest(epoch=self.number, body=file)
-            answers = self.asking.ask(ms.Committed, dict.fromkeys(invited, request))
+            until = self.times.commit - self.terms.deadlines.margin
+            answers = self.asking.ask(ms.Committed, dict.fromkeys(invited, request), until=until)
             for name, answer in answers.items():
                 self.journal.keep(self.number, f"signed {name}", f"{answer.digest} {answer.signature}".encode())
             return Invited(
@@ -101,13 +115,12 @@ class Epoch:
         def send() -> Relayed:
             signed = [entry for name in invited.signed if (entry := self._signed(name)) is not None]
             batches = [signed[at : at + MAX_PROVIDERS] for at in range(0, len(signed), MAX_PROVIDERS)]
-            done = [
-                self.act.trading.commit_models(
-                    self.number, entries=batch, account=self.act.account, key=self.act.key(f"relay {i}")
-                )
-                for i, batch in enumerate(batches)
-            ]
-            return Relayed(sent=tuple(sent(one, "commit_models") for one in done))
+            try:
+                done = [self._relay(batch, f"relay {i}") for i, batch in enumerate(batches)]
+            except RevertedError as error:  # too late: who was ready has sent its own
+                log.warning("epoch %d: commitments were not relayed: %s", self.number, error.reason)
+                done = []
+            return Relayed(sent=tuple(done))
 
         self.journal.once(self.number, Relayed, send)
         count = len(self.act.trading.commitments(self.number))
@@ -119,13 +132,14 @@ class Epoch:
         def ask() -> Offers:
             digests = dict(sorted(self.act.trading.commitments(self.number).items()))
             wanted = [name for name in digests if name not in excluded]
-            answers = self.asking.ask(ms.Offered, dict.fromkeys(wanted, ms.OfferRequest(epoch=self.number)))
+            request = ms.OfferRequest(epoch=self.number)
+            answers = self.asking.ask(ms.Offered, dict.fromkeys(wanted, request), until=self.times.buy)
             shown = {name: self._shown(name, answers[name], digests[name]) for name in wanted if name in answers}
             good = {name: offer for name, offer in shown.items() if offer is not None}
             return Offers(committed=tuple(digests), shown=good, traffic=self.asking.traffic())
 
         found = self.journal.once(self.number, Offers, ask)
-        return {name: _offer(name, shown) for name, shown in found.shown.items()}
+        return {name: offer_of(name, shown) for name, shown in found.shown.items()}
 
     # --- after the rule has decided ----------------------------------------------------------------------------------
 
@@ -139,16 +153,23 @@ class Epoch:
         return {name: Share(desk.purchases.here[name], unit) for name, unit in pairs}
 
     def accept(self, purchases: Purchases, shares: Shares) -> None:
-        """Say on chain who delivered and is not in the aggregate; who is, is said to by publication."""
+        """Say on chain who delivered and is not in the aggregate; publication says it of those who are.
+
+        Who is left out here puts its key on chain, and is accepted then.
+        """
 
         def send() -> Accepted:
+            open_ = {State.BOUGHT, State.REVEALED} if self.asking.now() <= self.times.keys else {State.REVEALED}
             named = [name for name in sorted(purchases.here) if name not in shares]
-            chosen = tuple(name for name in named if self._state(name) in (State.BOUGHT, State.REVEALED))
+            chosen = tuple(name for name in named if self._state(name) in open_)[:MAX_PROVIDERS]
             if not chosen:
                 return Accepted(providers=(), sent=None)
-            done = self.act.trading.accept(
-                self.number, providers=chosen, account=self.act.account, key=self.act.key("accept")
-            )
+            account, key = self.act.account, self.act.key("accept")
+            try:
+                done = self.act.trading.accept(self.number, providers=chosen, account=account, key=key)
+            except RevertedError as error:
+                log.warning("epoch %d: nobody was accepted: %s", self.number, error.reason)
+                return Accepted(providers=(), sent=None)
             return Accepted(providers=chosen, sent=sent(done, "accept"))
 
         self.journal.once(self.number, Accepted, send)
@@ -177,7 +198,8 @@ class Epoch:
             found = self.journal.recall(self.number, Offers)
             committed = found.committed if found else ()
             request = ms.Published(epoch=self.number, body=file)
-            verdicts = self.asking.ask(ms.Verdict, dict.fromkeys(committed, request))
+            until = self.asking.now() + self.terms.deadlines.settle // 4  # a proof may be due
+            verdicts = self.asking.ask(ms.Verdict, dict.fromkeys(committed, request), until=until)
             accepted = tuple(name for name, verdict in verdicts.items() if verdict.accepted)
             return HandedOut(asked=len(committed), accepted=accepted, traffic=self.asking.traffic())
 
@@ -189,7 +211,7 @@ class Epoch:
 
         def send() -> Proved:
             done = self.settler.prove(self.act, base, file, shares)
-            return Proved(sent=tuple(sent(one, name) for one, name in zip(done, PROOF, strict=False)))
+            return Proved(sent=tuple(sent(one, name) for name, one in done.items()))
 
         self.journal.once(self.number, Proved, send)
 
@@ -197,14 +219,16 @@ class Epoch:
 
     def finish(self, purchases: Purchases | None) -> Phase:
         """Answer keys that come on chain, until nothing can change any more."""
-        trading, times = self.act.trading, self.act.trading.deadlines(self.number)
+        trading, times = self.act.trading, self.times
         for moment in (times.buy, times.keys, times.publish):
             if purchases is not None:
                 purchases.answer_reveals()
             state = trading.read_epoch(self.number)
             if state.phase.final:
-                return state.phase
+                break
             self.act.clock.wait_until(moment + 1)
+        if purchases is not None and trading.chain.now() > times.keys:
+            purchases.blame_silent()
         if not (state := trading.read_epoch(self.number)).phase.final:  # sampled: a proof that is late, or refutable
             self.act.clock.wait_until(state.deadline + 1)
         return trading.read_epoch(self.number).phase
@@ -213,10 +237,11 @@ class Epoch:
         """Have everybody paid who is owed something, take back what is ours, and say that the epoch is final."""
 
         def send() -> Paid:
-            done = [*self._pay_providers(), *self._take_refund()]
+            done = [*pay_providers(self.act), *take_refund(self.act)]
             found = self.journal.recall(self.number, Offers)
             request = ms.Closed(epoch=self.number)
-            self.asking.ask(ms.Claimed, dict.fromkeys(found.committed if found else (), request))
+            until = self.asking.now() + self.terms.deadlines.settle
+            self.asking.ask(ms.Claimed, dict.fromkeys(found.committed if found else (), request), until=until)
             claims = self.act.trading.events(ev.Claimed, epoch=self.number)  # how much is the chain's word, not theirs
             refunds = self.act.trading.events(ev.Refunded, epoch=self.number)
             return Paid(
@@ -244,63 +269,23 @@ class Epoch:
         return self.act.trading.read_provider(self.number, name).state
 
     def _signed(self, name: str) -> SignedCommit | None:
-        kept = (self.journal.blob(self.number, f"signed {name}") or b"").decode().split()
-        try:
-            digest, signature = (bytes.fromhex(part) for part in kept)
-        except ValueError:
-            self.journal.remark(self.number, name, NO_ANSWER, "train: digest and signature must be hexadecimal")
-            return None
-        if len(digest) != 32 or len(signature) != 65:
-            self.journal.remark(self.number, name, NO_ANSWER, "train: a digest has 32 bytes, a signature 65")
-            return None
-        return SignedCommit(provider=name, digest=digest, signature=signature)
+        kept = self.journal.blob(self.number, f"signed {name}") or b""
+        return self._noted(name, lambda: read_signed(name, kept))
 
     def _shown(self, name: str, answer: ms.Offered, digest: bytes) -> Shown | None:
+        trading, epoch = self.act.trading, self.number
+        place = Place(trading.chain.chain_id, trading.address, epoch, trading.read_epoch(epoch).reward)
+        return self._noted(name, lambda: read_offer(name, answer, digest=digest, place=place))
+
+    def _noted(self, name: str, read: Callable[[], T]) -> T | None:
+        """What a provider sent, or a remark about why it is not valid."""
         try:
-            ask = int(answer.ask)
-            shown = Shown(commitment=answer.body.hex(), root=answer.root, key_hash=answer.key_hash, ask=ask)
-            offer = _offer(name, shown)
-        except (ValueError, InputError) as error:
-            self.journal.remark(self.number, name, NO_ANSWER, f"offer: {error}")
+            return read()
+        except MessageError as error:
+            self.journal.remark(self.number, name, NO_ANSWER, str(error))
             return None
-        trading = self.act.trading
-        known = offer.digest(chain_id=trading.chain.chain_id, market=trading.address, epoch=self.number)
-        if known != digest:
-            self.journal.remark(self.number, name, NO_ANSWER, "offer: it does not open the commitment on chain")
-            return None
-        reward = self.act.trading.read_epoch(self.number).reward
-        if ask > reward:
-            self.journal.remark(self.number, name, NO_ANSWER, f"offer: asks {ask} wei, the reward is {reward}")
-            return None
-        return shown
 
-    def _pay_providers(self) -> list[Sent]:
-        names = self.act.trading.bought(self.number)
-        owed = [n for n in names if self.act.trading.read_provider(self.number, n).claimable]
-        done = []
-        for i, at in enumerate(range(0, len(owed), MAX_PROVIDERS)):
-            payees = [SignedClaim(provider=name) for name in owed[at : at + MAX_PROVIDERS]]
-            key = self.act.key(f"pay {i}")
-            paid = self.act.trading.claim_rewards(self.number, payees=payees, account=self.act.account, key=key)
-            done.append(sent(paid, "claim_rewards"))
-        return done
-
-    def _take_refund(self) -> list[Sent]:
-        state = self.act.trading.read_epoch(self.number)
-        if state.refundable == 0 and not state.refunded:
-            return []
-        try:
-            done = self.act.trading.claim_reward(self.number, account=self.act.account, key=self.act.key("claim"))
-        except RevertedError:
-            return []
-        return [sent(done, "claim_reward")]
-
-
-def _offer(name: str, shown: Shown) -> Offer:
-    return Offer(
-        provider=name,
-        commitment=bytes.fromhex(shown.commitment),
-        root=bytes.fromhex(shown.root),
-        key_hash=bytes.fromhex(shown.key_hash),
-        ask=shown.ask,
-    )
+    def _relay(self, entries: list[SignedCommit], step: str) -> Sent:
+        account, key = self.act.account, self.act.key(step)
+        done = self.act.trading.commit_models(self.number, entries=entries, account=account, key=key)
+        return sent(done, "commit_models")

@@ -8,6 +8,7 @@ Remarks are what happened to whom, for reputation, reports and alarms.
 import fcntl
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -55,10 +56,13 @@ class Remark:
 
 
 class Journal:
-    """One party's journal in a folder of its own. A writer holds the folder alone; readers may look at any time."""
+    """One party's journal in a folder of its own. A writer holds the folder alone; readers may look at any time.
+
+    The party's own threads may share it: each write is whole.
+    """
 
     def __init__(self, folder: Path, *, read_only: bool = False) -> None:
-        self.folder = folder
+        self.folder, self._turn = folder, threading.RLock()
         self._lock = None if read_only else _lock(folder)
         try:
             self._db = _open(folder / NAME, read_only=read_only)
@@ -120,7 +124,7 @@ class Journal:
     def keep_all(self, epoch: int, blobs: Mapping[str, bytes]) -> None:
         """Keep several things that belong together: all of them, or none."""
         rows = [(epoch, name, data) for name, data in blobs.items()]
-        with _explained(self.folder), self._db:
+        with self._turn, _explained(self.folder), self._db:
             self._db.executemany("INSERT OR IGNORE INTO blobs VALUES (?, ?, ?)", rows)
 
     def blob(self, epoch: int, name: str) -> bytes | None:
@@ -152,11 +156,11 @@ class Journal:
     # --- plumbing ------------------------------------------------------------------------------------------------
 
     def _read(self, query: str, *values: Any) -> list[sqlite3.Row]:
-        with _explained(self.folder):
+        with self._turn, _explained(self.folder):
             return self._db.execute(query, values).fetchall()
 
     def _write(self, query: str, *values: Any) -> None:
-        with _explained(self.folder), self._db:  # commits, or leaves everything as it was
+        with self._turn, _explained(self.folder), self._db:  # commits, or leaves everything as it was
             self._db.execute(query, values)
 
 

@@ -47,7 +47,7 @@ class ChainClock:
 
     def wait_until(self, timestamp: int) -> None:
         """Look again and again."""
-        while self._counted() < timestamp:
+        while counted_time(self.chain) < timestamp:
             time.sleep(self.pause)
 
     def wait_for_block(self, number: int) -> None:
@@ -55,5 +55,7 @@ class ChainClock:
         while self.chain.web3.eth.block_number < number:
             time.sleep(self.pause)
 
-    def _counted(self) -> int:
-        return int(self.chain.web3.eth.get_block(self.chain.deep_block())["timestamp"])
+
+def counted_time(chain: Chain) -> int:
+    """The time of the newest block that counts."""
+    return int(chain.web3.eth.get_block(chain.deep_block())["timestamp"])

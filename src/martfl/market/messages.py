@@ -166,5 +166,6 @@ ANSWERS: dict[type[Message], type[Message]] = {  # what each request is answered
     Closed: Claimed,
 }
 REQUESTS: tuple[str, ...] = tuple(request.kind for request in ANSWERS)
-KINDS: dict[str, type[Message]] = {kind.kind: kind for kind in [*ANSWERS, *ANSWERS.values(), Refusal]}
+ALL: tuple[type[Message], ...] = (*ANSWERS, *ANSWERS.values(), Refusal)
+KINDS: dict[str, type[Message]] = {kind.kind: kind for kind in ALL}
 M = TypeVar("M", bound=Message)

@@ -2,13 +2,13 @@
 
 A provider is reactive: `handle` takes a request and gives a reply. Before it acts it looks at the chain, and before it
 relies on anything of its own it has written it down: a provider that is killed and started again answers as before.
-What must happen on chain in time, whoever asks for it or not, `watch` does (`watching`).
+What must happen on chain in time, whoever asks for it or not, `watch` does (`watching`); it waits for no request, since
+training may take longer than the time that is left.
 """
 
 import hashlib
 import logging
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 from eth_account.signers.local import LocalAccount
 
-from martfl.chain.state import Deadlines, Offer, Phase
+from martfl.chain.network import ChainError
 from martfl.chain.trading import Trading
 from martfl.errors import MartflError
 from martfl.market import messages as ms
 from martfl.market import wire
 from martfl.market.conduct import Conduct, Honest
 from martfl.market.errors import MarketError, MessageError
+from martfl.market.guard import Guard
 from martfl.market.journal import Journal
 from martfl.market.meter import Meter
 from martfl.market.rules import check_code, check_contract
@@ -37,7 +38,6 @@ from martfl.market.watching import Watching
 from martfl.settlement.fixed_point import Overflow
 
 log = logging.getLogger(__name__)
-PATIENCE, PAUSE = 600.0, 0.5  # seconds for the chain to become deep enough, and between looks
 
 
 @dataclass
@@ -56,6 +56,7 @@ class Provider:
     ask: int | None = None  # what an update costs; the terms' ask where it is not named
     overflow: Overflow = "clip"
     conduct: Conduct = field(default_factory=Honest)
+    trusting: bool = False  # give keys though this wallet could not pay to put one on chain
     _turn: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     def __post_init__(self) -> None:
@@ -67,7 +68,10 @@ class Provider:
         if not 0 <= price <= self.terms.money.reward:
             raise MarketError(f"an ask lies in 0..{self.terms.money.reward}, the reward, got {price}")
         self.shelf = Shelf(self.settler, self.journal, self.market, self.account.address, price, self.overflow)
-        self.watching = Watching(self.terms, self.trading, self.settler, self.journal, self.account, self.shelf)
+        self.guard = Guard(self.terms, self.trading, self.account, self.shelf, self.trusting)
+        self.watching = Watching(
+            self.terms, self.trading, self.settler, self.journal, self.account, self.shelf, self._sold
+        )
 
     # --- requests ------------------------------------------------------------------------------------------------
 
@@ -79,8 +83,12 @@ class Provider:
             epoch = message.epoch
             if sender.lower() != self.acquirer.lower():
                 raise MessageError(f"requests are signed by the acquirer {self.acquirer}, this one by {sender}")
+            self.guard.wait_for_depth(message)
             with self._turn:
                 reply = self._answer(message)
+        except ChainError as error:
+            log.warning("a request could not be answered: %s", error)  # about our node: nobody else's business
+            reply = ms.Refusal(epoch=epoch, reason="the provider could not ask its chain")
         except MartflError as error:
             log.info("refused a request: %s", error)
             reply = ms.Refusal(epoch=epoch, reason=wire.line(str(error)))
@@ -112,7 +120,7 @@ class Provider:
         """Check the model against the chain, train on it, seal the update, sign the commitment to it."""
         epoch = request.epoch
         if not self.shelf.holds(epoch):
-            base = self._open_epoch(epoch)
+            base = self.guard.check_open(epoch)
             self._check_model(request.body, base)
             self.shelf.fill(epoch, request.body, self.conduct, self.task, self.data)
         signed = self.watching.signed_commit(epoch)
@@ -120,8 +128,8 @@ class Provider:
 
     def offer(self, request: ms.OfferRequest) -> ms.Offered:
         """Show what opens our commitment: only when nobody can make one after it any more."""
-        self._between_commit_and_buy(request.epoch)
-        mine = self._committed_offer(request.epoch)
+        self.guard.check_trading(request.epoch)
+        mine = self.guard.committed_offer(request.epoch)
         return ms.Offered(
             epoch=request.epoch,
             root=mine.root.hex(),
@@ -133,8 +141,8 @@ class Provider:
     def score(self, request: ms.ScoreRequest) -> ms.Scored:
         """The cosine under encryption: once for each baseline that the terms allow, and metered."""
         epoch, number = request.epoch, request.baseline
-        closed = self._between_commit_and_buy(epoch).commit
-        self._committed_offer(epoch)
+        closed = self.guard.check_trading(epoch).commit
+        self.guard.committed_offer(epoch)
         if not 0 <= number < self.terms.scoring.baselines:
             raise MarketError(f"the terms allow {self.terms.scoring.baselines} baselines, this is number {number}")
         if entries_of(self.terms.scoring, parameters=self.settler.parameters):
@@ -156,24 +164,22 @@ class Provider:
     def sealed(self, request: ms.SealedRequest) -> ms.Sealed:
         """The sealed update, which nobody can open without the key that is not for sale yet."""
         epoch = request.epoch
-        self._between_commit_and_buy(epoch)
-        self._committed_offer(epoch)
+        self.guard.check_trading(epoch)
+        self.guard.committed_offer(epoch)
         return ms.Sealed(epoch=epoch, body=self._sealed_to(request.key, self.shelf.body(epoch), epoch, "update"))
 
     def key(self, request: ms.KeyRequest) -> ms.Key:
         """The key of a bought update, while there is time to put it on chain if the buyer denies it."""
         epoch = request.epoch
-        price = self._bought(epoch)
-        last = self.trading.deadlines(epoch).keys - self.terms.deadlines.margin
-        if self.trading.chain.now() > last:
-            raise MarketError(f"keys are given until second {last}; it will be on chain before the window ends")
-        if self.journal.recall(epoch, KeyGiven) is None:
-            self.journal.record(epoch, KeyGiven(price=price))
-        self.meter.sold(**self._buyer(), market=self.market.contract, epoch=epoch)
+        price = self.guard.price(epoch)
+        self.journal.once(epoch, KeyGiven, lambda: KeyGiven(price=price))
+        self._sold(epoch)
         return ms.Key(epoch=epoch, body=self._sealed_to(request.key, self.shelf.secret(epoch), epoch, "key"))
 
     def judge(self, request: ms.Published) -> ms.Verdict:
         """Check the published file against the chain, and remember a false one."""
+        if not self.trading.events(self.trading.published, epoch=request.epoch):
+            raise MarketError(f"epoch {request.epoch} has published no model")
         try:
             self._check_model(request.body, request.epoch)
         except MarketError as error:
@@ -188,9 +194,8 @@ class Provider:
     # --- on its own ----------------------------------------------------------------------------------------------
 
     def watch(self) -> dict[int, int]:
-        """Look after every epoch sold to: commit, reveal, refute, claim. Epoch → wei that came in."""
-        with self._turn:
-            return self.watching.look()
+        """Look after every epoch sold to: reveal, commit, refute, claim. Epoch → wei that came in."""
+        return self.watching.look()
 
     def due(self) -> int | None:
         """The next second at which `watch` must be called."""
@@ -205,53 +210,8 @@ class Provider:
     def _buyer(self) -> dict[str, Any]:
         return {"chain_id": self.trading.chain.chain_id, "buyer": self.acquirer}
 
-    def _open_epoch(self, epoch: int) -> int:
-        """The epoch whose model this one starts from, where it takes commitments and holds what was promised."""
-        state = self.trading.read_epoch(epoch)
-        if state.phase is not Phase.OPEN:
-            raise MarketError(f"epoch {epoch} takes no commitments any more (phase {state.phase.name})")
-        if state.reward < self.terms.money.reward:
-            raise MarketError(f"the terms promise {self.terms.money.reward} wei, epoch {epoch} holds {state.reward}")
-        return state.base
-
-    def _between_commit_and_buy(self, epoch: int) -> Deadlines:
-        """The epoch's deadlines, where commitments are closed deep in the chain and purchases are still open."""
-        times = self.trading.deadlines(epoch)
-        self._wait(lambda: self._deep_time() > times.commit, f"commitments of epoch {epoch} are not closed yet")
-        state = self.trading.read_epoch(epoch)
-        if state.phase is not Phase.TRADING or self.trading.chain.now() > times.buy:
-            raise MarketError(f"epoch {epoch} sells nothing any more (phase {state.phase.name})")
-        return times
-
-    def _committed_offer(self, epoch: int) -> Offer:
-        """Our offer, where the chain holds the commitment to it."""
-        mine = self.shelf.offer(epoch)
-        if self.trading.commitments(epoch).get(self.account.address) != self.shelf.digest(epoch):
-            raise MarketError(f"the chain has no commitment of {self.account.address} to this offer in epoch {epoch}")
-        return mine
-
-    def _bought(self, epoch: int) -> int:
-        """Our price, in a block that counts; a purchase that a re-organisation may still undo is waited for."""
-        seller = self.account.address
-
-        def deep() -> bool:
-            return self.trading.read_provider(epoch, seller, deep=True).state.bought
-
-        if not self.trading.read_provider(epoch, seller).state.bought:
-            raise MarketError(f"nothing was bought from {seller} in epoch {epoch}")
-        self._wait(deep, f"the purchase in epoch {epoch} is not deep enough in the chain yet")
-        return self.trading.read_provider(epoch, seller, deep=True).price
-
-    def _wait(self, holds: Callable[[], bool], otherwise: str) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while not holds():
-            shallow = self.trading.chain.deep_block() != "latest"  # elsewhere nothing becomes deeper by waiting
-            if not shallow or time.monotonic() > deadline:
-                raise MarketError(otherwise)
-            time.sleep(PAUSE)
-
-    def _deep_time(self) -> int:
-        return int(self.trading.chain.web3.eth.get_block(self.trading.chain.deep_block())["timestamp"])
+    def _sold(self, epoch: int) -> None:
+        self.meter.sold(**self._buyer(), market=self.market.contract, epoch=epoch)
 
     def _score(self, epoch: int, request: ms.ScoreRequest) -> bytes:
         scoring, size = self.terms.scoring, self.settler.parameters

@@ -12,14 +12,14 @@ from eth_utils.crypto import keccak
 
 from martfl.chain import events as ev
 from martfl.chain.network import RevertedError
-from martfl.chain.state import Offer, State, price_of
+from martfl.chain.state import MAX_PROVIDERS, Deadlines, Offer, State, price_of
 from martfl.market import messages as ms
 from martfl.market.asking import NO_ANSWER, Asking
 from martfl.market.errors import MessageError
 from martfl.market.journal import Journal
 from martfl.market.sealing import SealingKey
 from martfl.market.settling import Acting, Delivery, Settler
-from martfl.market.steps import Answered, Ordered, Purchased
+from martfl.market.steps import Answered, KeysTaken, Ordered, Purchased
 from martfl.market.watching import sent
 
 log = logging.getLogger(__name__)
@@ -37,6 +37,8 @@ class Purchases:
     journal: Journal
     offers: Mapping[str, Offer]
     reward: int
+    times: Deadlines
+    margin: int
     here: dict[str, Delivery] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -52,10 +54,11 @@ class Purchases:
         """What a purchase of this provider locks."""
         return price_of(self.offers[name].ask, self.reward)
 
-    def buy(self, names: Sequence[str]) -> None:
-        """Fetch sealed updates, buy those that are sound, ask for their keys; what opens is in `here` afterwards.
+    def buy(self, names: Sequence[str]) -> Sequence[str]:
+        """Fetch sealed updates, buy those that are sound, ask for their keys; who delivered is in `here` afterwards.
 
-        What is ordered is on record before it is bought: a restarted acquirer orders the same.
+        What is ordered is on record before it is bought, and who delivered before it is told: a restarted acquirer
+        orders the same, and sees the same.
         """
         label, epoch = str(self._orders), self.act.epoch
         self._orders += 1
@@ -63,27 +66,43 @@ class Purchases:
         if order.providers:
             self.journal.once(epoch, Purchased, lambda: self._send(order.providers, label), label=label)
         bought = self.prices()
-        self.fetch_keys([name for name in names if name in bought])
+        wanted = [name for name in names if name in bought]
+        return self.journal.once(epoch, KeysTaken, lambda: self._fetch_keys(wanted), label=label).providers
 
-    def fetch_keys(self, names: Sequence[str]) -> None:
-        """Ask the bought for keys that are not here yet; open what they open."""
-        blamed = self._blamed()  # an offence is on record before its consequence: it is not asked about twice
-        missing = [name for name in names if name not in self.here and name not in blamed]
+    def _fetch_keys(self, names: Sequence[str]) -> KeysTaken:
+        """Ask the bought for keys that are not here yet, or take them from the chain; open what they open."""
+        missing = [name for name in names if name not in self.here]
         request = ms.KeyRequest(epoch=self.act.epoch, key=self._sealing_key().public.hex())
-        answers = self.asking.ask(ms.Key, dict.fromkeys(missing, request))
-        secrets = {name: self._secret(name, answer) for name, answer in answers.items()}
-        self._take({name: secret for name, secret in secrets.items() if secret is not None})
-        for name in missing:
-            if name not in self.here and name not in self._blamed():
-                self.blame(name, MISSING, "gave no key to what was bought")
+        until = self.times.keys - self.margin  # afterwards keys come on chain
+        answers = self.asking.ask(ms.Key, dict.fromkeys(missing, request), until=until)
+        given = {name: self._secret(name, answer) for name, answer in answers.items()}
+        secrets = {name: secret for name, secret in given.items() if secret is not None}
+        revealed = {event.provider: event.key for event in self._reveals() if event.provider in missing}
+        self._take({**revealed, **secrets})
+        return KeysTaken(providers=tuple(name for name in names if name in self.here))
 
     # --- keys on chain ---------------------------------------------------------------------------------------------
 
     def answer_reveals(self) -> None:
         """Look at every key on chain that nobody has answered: accept what it opens, refute what it does not."""
-        for event in self.act.trading.events(ev.Revealed, epoch=self.act.epoch):
-            if self.act.trading.read_provider(self.act.epoch, event.provider).state is State.REVEALED:
-                self._answer(event.provider, event.key)
+        for event in self._reveals():
+            if self._state(event.provider) is State.REVEALED:
+                try:
+                    self._answer(event.provider, event.key)
+                except RevertedError as error:  # somebody else refuted it in the same moment, or it is too late
+                    log.warning("epoch %d: key of %s: %s", self.act.epoch, event.provider, error.reason)
+
+    def blame_silent(self) -> None:
+        """When no key can come any more: remember who was bought and gave none, to us or to the chain."""
+        for name in self.prices():
+            if self._state(name) is State.BOUGHT:
+                self.blame(name, MISSING, "gave no key to what was bought")
+
+    def _reveals(self) -> list[ev.Revealed]:
+        return self.act.trading.events(ev.Revealed, epoch=self.act.epoch)
+
+    def _state(self, name: str) -> State:
+        return self.act.trading.read_provider(self.act.epoch, name).state
 
     def _answer(self, name: str, secret: bytes) -> None:
         refutation = self.settler.refutation(self._body(name), secret)
@@ -111,7 +130,8 @@ class Purchases:
         missing = [name for name in names if name not in kept]
         key = self._sealing_key()
         request = ms.SealedRequest(epoch=self.act.epoch, key=key.public.hex())
-        for name, answer in self.asking.ask(ms.Sealed, dict.fromkeys(missing, request)).items():
+        answers = self.asking.ask(ms.Sealed, dict.fromkeys(missing, request), until=self.times.buy)
+        for name, answer in answers.items():
             try:
                 body = key.open(answer.body, context=self._context(name, "update"))
                 self.settler.check_sealed(body, self.offers[name])
@@ -123,12 +143,16 @@ class Purchases:
         return kept
 
     def _orderable(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Of these, in their order, who is not bought yet, sent a sound sealed update, and can be paid."""
+        """Of these, in their order, who is not bought yet, sent a sound sealed update, and can be paid.
+
+        One transaction takes so many and no more.
+        """
         bought = self.prices()
         sealed = self._fetch_sealed([name for name in names if name not in bought])
-        left, chosen = self.reward - sum(bought.values()), []
+        left = self.reward - sum(bought.values())
+        chosen: list[str] = []
         for name in names:
-            if name in sealed and self.price(name) <= left:
+            if name in sealed and self.price(name) <= left and len(chosen) < MAX_PROVIDERS:
                 left -= self.price(name)
                 chosen.append(name)
         return tuple(chosen)
@@ -179,10 +203,6 @@ class Purchases:
         if self.journal.blob(self.act.epoch, "sealing key") is None:
             self.journal.keep(self.act.epoch, "sealing key", SealingKey.generate().secret)
         return SealingKey(self.journal.blob(self.act.epoch, "sealing key") or b"")
-
-    def _blamed(self) -> set[str]:
-        found = self.journal.remarks()
-        return {remark.subject for remark in found if remark.epoch == self.act.epoch and remark.kind in OFFENCES}
 
     def blame(self, name: str, kind: str, detail: str) -> None:
         """Remember what a provider did."""

@@ -1,7 +1,7 @@
-"""What a seller has to sell in each epoch: the update, its key, and the offer that binds both. All in its journal.
+"""What a seller has to sell in each epoch: the update, its key, and the offer that both are bound to.
 
-Update, key, sealed form and offer are written together, before anything is said about them: a seller that is killed
-never seals two updates under one key, and never commits to something that it has lost.
+It is all in the journal. Update, key, sealed form and offer are written together, before anything is said about them: a
+seller that is killed never seals two updates under one key, and never commits to something that it has lost.
 """
 
 import hashlib

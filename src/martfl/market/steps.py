@@ -6,32 +6,18 @@ integers, texts, numbers, and tuples, mappings and dataclasses of these, so that
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import Any
 
-
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    """Something that is done and will not be done again."""
-
-    step: ClassVar[str] = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sent:
-    """A transaction that the chain accepted."""
-
-    function: str
-    gas: int
-    transaction: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Traffic:
-    """Bytes by kind of request, since the epoch began."""
-
-    sent: Mapping[str, int] = field(default_factory=dict)
-    received: Mapping[str, int] = field(default_factory=dict)
-
+from martfl.market.seller_steps import BaselineSeen as BaselineSeen
+from martfl.market.seller_steps import Collected as Collected
+from martfl.market.seller_steps import CommitSent as CommitSent
+from martfl.market.seller_steps import KeyGiven as KeyGiven
+from martfl.market.seller_steps import KeyRevealed as KeyRevealed
+from martfl.market.seller_steps import ModelChecked as ModelChecked
+from martfl.market.step import S as S
+from martfl.market.step import Sent as Sent
+from martfl.market.step import Step as Step
+from martfl.market.step import Traffic as Traffic
 
 # --- the acquirer: the market as a whole ---------------------------------------------------------------------------
 
@@ -149,6 +135,14 @@ class Purchased(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
+class KeysTaken(Step):
+    """Whose keys came when a purchase was made, and opened what they had to. Others may still put theirs on chain."""
+
+    step = "keys"
+    providers: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Judged:
     """What the rule decided about one provider, and why."""
 
@@ -247,56 +241,4 @@ class Over(Step):
     quality: float
 
 
-# --- a provider: an epoch ------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class CommitSent(Step):
-    """The commitment is on chain; `sent` where we sent it ourselves."""
-
-    step = "commit"
-    sent: Sent | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class BaselineSeen(Step):
-    """The baseline of a number is this one, and no other is answered."""
-
-    step = "baseline"
-    digest: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class KeyGiven(Step):
-    """The key went to the acquirer."""
-
-    step = "key"
-    price: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class KeyRevealed(Step):
-    """The key is on chain."""
-
-    step = "reveal"
-    sent: Sent
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelChecked(Step):
-    """The file of an epoch's model was found right."""
-
-    step = "model checked"
-    digest: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Collected(Step):
-    """What the epoch paid."""
-
-    step = "claim"
-    amount: int
-
-
-S = TypeVar("S", bound=Step)
 KINDS: dict[str, type[Step]] = {kind.step: kind for kind in Step.__subclasses__()}

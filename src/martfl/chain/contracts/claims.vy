@@ -3,30 +3,13 @@
 @title Who is paid: each party once for each epoch, after the epoch is final.
 """
 
-import exchange
 import ledger
 import payments
 import register
 import signatures
+from interfaces import ITrading
 
 uses: register
-
-
-struct Payee:
-    provider: address
-    receiver: address
-    signature: signatures.Signature  # only where the receiver is another address
-
-
-event Claimed:
-    epoch: indexed(uint256)
-    provider: indexed(address)
-    receiver: address
-    amount: uint256
-
-event Refunded:
-    epoch: indexed(uint256)
-    amount: uint256
 
 
 @external
@@ -43,19 +26,19 @@ def claim_reward(epoch: uint256):
     if msg.sender == register.ACQUIRER:
         amount = ledger.refund(book, tally, register.RATIO, phase)
         register._keep_tally(epoch, tally | ledger.REFUNDED)
-        log Refunded(epoch=epoch, amount=amount)
+        log ITrading.Refunded(epoch=epoch, amount=amount)
     else:
         record: uint256 = register.records[epoch][msg.sender]
         amount = ledger.owed(record, book, register.RATIO, phase)
         register._keep_record(epoch, msg.sender, ledger.with_state(record, ledger.State.CLAIMED))
-        log Claimed(epoch=epoch, provider=msg.sender, receiver=msg.sender, amount=amount)
+        log ITrading.Claimed(epoch=epoch, provider=msg.sender, receiver=msg.sender, amount=amount)
     assert amount > 0, "trading: nothing to claim"
     payments.pay(register.TOKEN, msg.sender, amount)
 
 
 @external
 @nonreentrant
-def claim_rewards(epoch: uint256, payees: DynArray[Payee, exchange.MAX]):
+def claim_rewards(epoch: uint256, payees: DynArray[ITrading.Payee, ledger.MAX]):
     """
     @notice Have providers paid, each at its own address, or where it signed to be paid. Who is owed nothing, did not sign,
             or cannot be paid is skipped, and may be claimed for again.
@@ -65,7 +48,7 @@ def claim_rewards(epoch: uint256, payees: DynArray[Payee, exchange.MAX]):
     book: uint256 = register.books[epoch]
     phase: ledger.Phase = register._final(book, register.tallies[epoch])
     domain: bytes32 = signatures.domain()
-    for payee: Payee in payees:
+    for payee: ITrading.Payee in payees:
         record: uint256 = register.records[epoch][payee.provider]
         amount: uint256 = ledger.owed(record, book, register.RATIO, phase)
         if amount == 0:
@@ -76,6 +59,6 @@ def claim_rewards(epoch: uint256, payees: DynArray[Payee, exchange.MAX]):
                 continue
         register._keep_record(epoch, payee.provider, ledger.with_state(record, ledger.State.CLAIMED))
         if payments.try_to_pay(register.TOKEN, payee.receiver, amount):
-            log Claimed(epoch=epoch, provider=payee.provider, receiver=payee.receiver, amount=amount)
+            log ITrading.Claimed(epoch=epoch, provider=payee.provider, receiver=payee.receiver, amount=amount)
         else:
             register._keep_record(epoch, payee.provider, record)

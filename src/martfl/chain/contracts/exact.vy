@@ -19,13 +19,16 @@ import exchange
 import leaves
 import ledger
 import register
+from interfaces import IExact
+from interfaces import IJudge
+from interfaces import ITrading
+
+implements: ITrading
+implements: IExact
 
 initializes: register
 initializes: exchange[register := register]
 initializes: claims[register := register]
-
-interface Judge:
-    def root_of_false(layout: leaves.Layout, key: bytes32, leaf: leaves.Leaf) -> bytes32: view
 
 exports: (
     exchange.new_epoch,
@@ -45,27 +48,6 @@ exports: (
 )
 
 SCHEME: public(constant(String[8])) = "exact"
-MAX_PAIRS: constant(uint256) = curve.PAIR * (exchange.MAX + 1)
-
-
-struct Model:
-    content: bytes32       # hash of the published file
-    blinding: uint256      # of the commitment
-    point: Bytes[128]      # C_W
-
-
-struct Base:
-    content: bytes32
-    blinding: uint256
-
-
-event ModelPublished:
-    epoch: indexed(uint256)
-    content: indexed(bytes32)
-    blinding: uint256
-    point: Bytes[128]
-    providers: DynArray[address, exchange.MAX]
-    weights: DynArray[uint256, exchange.MAX]
 
 
 PARAMETERS: immutable(uint256)
@@ -73,11 +55,11 @@ BITS: immutable(uint256)
 WIDTH: immutable(uint256)
 SLOTS: immutable(uint256)
 GENERATORS: immutable(bytes32)
-JUDGE: immutable(Judge)
+JUDGE: immutable(IJudge)
 
 
 @deploy
-def __init__(terms: register.Terms, layout: leaves.Layout, initial: Model, judge: address):
+def __init__(terms: ITrading.Terms, layout: leaves.Layout, initial: IExact.Model, judge: address):
     leaves.check(layout)
     assert judge.is_contract, "trading: no contract that judges leaves"
     curve.check(initial.point)
@@ -88,8 +70,8 @@ def __init__(terms: register.Terms, layout: leaves.Layout, initial: Model, judge
     WIDTH = layout.width
     SLOTS = layout.slots
     GENERATORS = layout.generators
-    JUDGE = Judge(judge)
-    log ModelPublished(
+    JUDGE = IJudge(judge)
+    log IExact.ModelPublished(
         epoch=0, content=initial.content, blinding=initial.blinding, point=initial.point, providers=[], weights=[]
     )
 
@@ -99,10 +81,10 @@ def publish_model(
     epoch: uint256,
     content: bytes32,
     blinding: uint256,
-    base: Base,
-    providers: DynArray[address, exchange.MAX],
-    seals: DynArray[bytes32, exchange.MAX],
-    pairs: Bytes[MAX_PAIRS],
+    base: IExact.Base,
+    providers: DynArray[address, ledger.MAX],
+    seals: DynArray[bytes32, ledger.MAX],
+    pairs: Bytes[curve.PAIR * (ledger.MAX + 1)],
 ):
     """
     @notice Add the listed commitments to the model's and post the hash of the new model's file. Weights sum to 65536, or
@@ -116,15 +98,17 @@ def publish_model(
     @param pairs The base model's commitment with scalar 1, then C_i with k_i: 128 + 32 bytes each.
     """
     bonus: uint256 = exchange._publishing(epoch)
+    if len(providers) == 0:
+        assert content == base.content and blinding == 0, "trading: without providers the model stays as it is"
     assert blinding < curve.ORDER, "trading: blinding is not below the group order"
     assert len(seals) == len(providers), "trading: one seal for each provider"
     assert len(pairs) == curve.PAIR * (len(providers) + 1), "trading: one pair for each provider and the base"
     known: bytes32 = self._digest(base.content, base.blinding, keccak256(slice(pairs, 0, 128)))
     assert known == register.base, "trading: not the base model"
     assert extract32(pairs, 128) == convert(1, bytes32), "trading: scalar of the base must be 1"
-    weights: DynArray[uint256, exchange.MAX] = []
+    weights: DynArray[uint256, ledger.MAX] = []
     at: uint256 = curve.PAIR
-    for i: uint256 in range(len(providers), bound=exchange.MAX):
+    for i: uint256 in range(len(providers), bound=ledger.MAX):
         weight: uint256 = convert(extract32(pairs, at + 128), uint256)
         exchange._list(epoch, providers[i], keccak256(slice(pairs, at, 128)), seals[i], weight)
         weights.append(weight)
@@ -137,7 +121,7 @@ def publish_model(
     blinded: uint256 = uint256_addmod(base.blinding, blinding, curve.ORDER)
     model: bytes32 = self._digest(content, blinded, keccak256(point))
     exchange._publish(epoch, weights, bonus, ledger.Phase.STANDING, model)
-    log ModelPublished(
+    log IExact.ModelPublished(
         epoch=epoch, content=content, blinding=blinded, point=point, providers=providers, weights=weights
     )
 

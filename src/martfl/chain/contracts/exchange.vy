@@ -29,56 +29,9 @@ import ledger
 import payments
 import register
 import signatures
+from interfaces import ITrading
 
 uses: register
-
-MAX: constant(uint256) = 128            # providers in one call
-
-
-struct Entry:
-    provider: address
-    digest: bytes32
-    signature: signatures.Signature
-
-
-struct Offer:
-    provider: address
-    commitment: bytes32       # keccak of what the update was committed to
-    seal: bytes32             # keccak(root of the sealed update, keccak(key))
-    ask: uint256
-
-
-event EpochOpened:
-    epoch: indexed(uint256)
-    base: uint256
-
-event Deposited:
-    epoch: indexed(uint256)
-    amount: uint256
-    total: uint256
-
-event ModelCommitted:
-    epoch: indexed(uint256)
-    provider: indexed(address)
-    digest: bytes32
-
-event Bought:
-    epoch: indexed(uint256)
-    providers: DynArray[address, MAX]
-
-event Accepted:
-    epoch: indexed(uint256)
-    providers: DynArray[address, MAX]
-
-event Revealed:
-    epoch: indexed(uint256)
-    provider: indexed(address)
-    key: bytes32
-
-event Refuted:
-    epoch: indexed(uint256)
-    provider: indexed(address)
-    leaf: uint256
 
 
 # --- 1. open: the acquirer announces an epoch and pays in ---------------------------------------------------------
@@ -109,9 +62,9 @@ def new_epoch(amount: uint256) -> uint256:
     assert amount <= ledger.MAX_MONEY, "trading: deposit too large"
     epoch: uint256 = register._open(amount, gap)
     payments.collect(register.TOKEN, amount)
-    log EpochOpened(epoch=epoch, base=epoch - gap)
+    log ITrading.EpochOpened(epoch=epoch, base=epoch - gap)
     if amount > 0:
-        log Deposited(epoch=epoch, amount=amount, total=amount)
+        log ITrading.Deposited(epoch=epoch, amount=amount, total=amount)
     return epoch
 
 
@@ -131,7 +84,7 @@ def deposit(epoch: uint256, amount: uint256):
     assert total <= ledger.MAX_MONEY, "trading: deposit too large"
     register._keep_book(epoch, book + amount)  # within its field, as the line above says
     payments.collect(register.TOKEN, amount)
-    log Deposited(epoch=epoch, amount=amount, total=total)
+    log ITrading.Deposited(epoch=epoch, amount=amount, total=total)
 
 
 # --- 2. commit: every provider binds itself to one sealed update before anybody has judged it ----------------------
@@ -150,7 +103,7 @@ def commit_model(epoch: uint256, digest: bytes32):
 
 
 @external
-def commit_models(epoch: uint256, entries: DynArray[Entry, MAX]):
+def commit_models(epoch: uint256, entries: DynArray[ITrading.Entry, ledger.MAX]):
     """
     @notice Send commitments for providers that signed them. Who has committed already, and who did not sign, is skipped:
             nobody can make a batch fail.
@@ -159,7 +112,7 @@ def commit_models(epoch: uint256, entries: DynArray[Entry, MAX]):
     """
     self._check_deposit(epoch)
     domain: bytes32 = signatures.domain()
-    for entry: Entry in entries:
+    for entry: ITrading.Entry in entries:
         if entry.provider == register.ACQUIRER or register.records[epoch][entry.provider] != 0:
             continue
         content: bytes32 = keccak256(abi_encode(signatures.COMMIT_TYPE, epoch, entry.provider, entry.digest))
@@ -170,13 +123,13 @@ def commit_models(epoch: uint256, entries: DynArray[Entry, MAX]):
 @internal
 def _commit(epoch: uint256, provider: address, digest: bytes32):
     register._keep_record(epoch, provider, ledger.with_state(convert(digest, uint256), ledger.State.COMMITTED))
-    log ModelCommitted(epoch=epoch, provider=provider, digest=digest)
+    log ITrading.ModelCommitted(epoch=epoch, provider=provider, digest=digest)
 
 
 # --- 3. buy: what the provider asks is locked, as often as the acquirer likes ----------------------------------------
 
 @external
-def buy(epoch: uint256, offers: DynArray[Offer, MAX]):
+def buy(epoch: uint256, offers: DynArray[ITrading.Offer, ledger.MAX]):
     """
     @notice Buy updates, each at what its provider asks, rounded up to a 65536th of the reward. What is bought is paid for,
             whatever becomes of it, once its provider has handed it over.
@@ -190,8 +143,8 @@ def buy(epoch: uint256, offers: DynArray[Offer, MAX]):
     assert block.timestamp <= register._buy_deadline(book), "trading: too late"
     reward: uint256 = ledger.reward(book, register.RATIO)
     spent: uint256 = 0
-    providers: DynArray[address, MAX] = []
-    for offer: Offer in offers:
+    providers: DynArray[address, ledger.MAX] = []
+    for offer: ITrading.Offer in offers:
         opened: bytes32 = keccak256(
             abi_encode(chain.id, self, epoch, offer.provider, offer.commitment, offer.seal, offer.ask)
         )
@@ -205,15 +158,16 @@ def buy(epoch: uint256, offers: DynArray[Offer, MAX]):
         providers.append(offer.provider)
     assert ledger.spent(book) + spent <= reward, "trading: prices exceed the reward"
     register._keep_book(epoch, book + (spent << ledger.SPENT_AT))  # at most the reward
-    both: uint256 = ledger.ONE_BOUGHT + ledger.ONE_SILENT
-    register._keep_tally(epoch, register.tallies[epoch] + len(offers) * both)
-    log Bought(epoch=epoch, providers=providers)
+    tally: uint256 = register.tallies[epoch]
+    assert ledger.count(tally, ledger.ONE_BOUGHT) + len(offers) <= ledger.COUNT, "trading: too many purchases"
+    register._keep_tally(epoch, tally + len(offers) * (ledger.ONE_BOUGHT + ledger.ONE_SILENT))
+    log ITrading.Bought(epoch=epoch, providers=providers)
 
 
 # --- 4. deliver: the key went over, or it is on chain ------------------------------------------------------------------
 
 @external
-def accept(epoch: uint256, providers: DynArray[address, MAX]):
+def accept(epoch: uint256, providers: DynArray[address, ledger.MAX]):
     """
     @notice Say that these providers delivered. Being listed when the model is published says the same.
     @param epoch The epoch.
@@ -233,7 +187,7 @@ def accept(epoch: uint256, providers: DynArray[address, MAX]):
         tally = self._answer(tally, record, book)
         register._keep_record(epoch, provider, ledger.with_state(record, ledger.State.ACCEPTED))
     register._keep_tally(epoch, tally)
-    log Accepted(epoch=epoch, providers=providers)
+    log ITrading.Accepted(epoch=epoch, providers=providers)
 
 
 @external
@@ -254,7 +208,7 @@ def reveal(epoch: uint256, provider: address, commitment: bytes32, root: bytes32
     assert record & ledger.DIGEST == self._bound(commitment, self._seal(root, key)), "trading: not the provider's key"
     register._keep_record(epoch, provider, ledger.with_state(record, ledger.State.REVEALED))
     register._keep_tally(epoch, self._answer(register.tallies[epoch], record, book) + ledger.ONE_REVEALED)
-    log Revealed(epoch=epoch, provider=provider, key=key)
+    log ITrading.Revealed(epoch=epoch, provider=provider, key=key)
 
 
 @internal
@@ -268,18 +222,20 @@ def _refute(epoch: uint256, provider: address, commitment: bytes32, root: bytes3
     register._keep_record(epoch, provider, ledger.with_state(record, ledger.State.REFUTED))
     price: uint256 = ledger.price(record, ledger.reward(book, register.RATIO))
     register._keep_tally(epoch, register.tallies[epoch] - ledger.ONE_REVEALED - price)  # both were added by `reveal`
-    log Refuted(epoch=epoch, provider=provider, leaf=leaf)
+    log ITrading.Refuted(epoch=epoch, provider=provider, leaf=leaf)
 
 
 @internal
 @view
 def _answer(tally: uint256, record: uint256, book: uint256) -> uint256:
     # The tally after a provider with this record delivered. Its price is at most what is left of the reward.
-    if ledger.state(record) == ledger.State.BOUGHT:
-        return tally - ledger.ONE_SILENT + ledger.price(record, ledger.reward(book, register.RATIO))
-    if ledger.state(record) == ledger.State.REVEALED:
+    state: ledger.State = ledger.state(record)
+    if state == ledger.State.ACCEPTED:
+        return tally
+    if state == ledger.State.REVEALED:
         return tally - ledger.ONE_REVEALED
-    return tally
+    paid: uint256 = tally + ledger.price(record, ledger.reward(book, register.RATIO))
+    return paid - ledger.ONE_SILENT if state == ledger.State.BOUGHT else paid
 
 
 # --- 5. publish: what both schemes need ------------------------------------------------------------------------------
@@ -293,16 +249,17 @@ def _publishing(epoch: uint256) -> uint256:
     assert ledger.phase(book) == ledger.Phase.TRADING, "trading: wrong phase"
     assert block.timestamp > register._commit_deadline(book), "trading: commitments are still open"
     assert block.timestamp <= register._publish_deadline(book), "trading: too late"
-    assert register.tallies[epoch] != 0, "trading: nothing is bought"
+    assert register.tallies[epoch] & ledger.BOUGHT != 0, "trading: nothing is bought"
     return ledger.reward(book, register.RATIO) - ledger.spent(book)
 
 
 @internal
 def _list(epoch: uint256, provider: address, commitment: bytes32, seal: bytes32, weight: uint256):
-    # Puts a bought provider into the aggregate at its weight.
+    # Puts a bought provider into the aggregate at its weight. A refuted one too, if the acquirer wants to pay for it: false
+    # leaves may add up to the right sum, and who made them could else refute itself to stop a publication.
     record: uint256 = register.records[epoch][provider]
-    listable: ledger.State = ledger.State.BOUGHT | ledger.State.ACCEPTED | ledger.State.REVEALED
-    assert ledger.state(record) in listable, "trading: provider cannot be listed"
+    bought: ledger.State = ledger.State.BOUGHT | ledger.State.ACCEPTED | ledger.State.REVEALED | ledger.State.REFUTED
+    assert ledger.state(record) in bought, "trading: provider cannot be listed"
     assert record & ledger.DIGEST == self._bound(commitment, seal), "trading: not the provider's commitment"
     assert weight != 0 and weight <= ledger.WHOLE, "trading: weight must be 1 to 65536"
     register._keep_record(epoch, provider, ledger.with_state(record, ledger.State.LISTED) | weight << ledger.WEIGHT_AT)
@@ -310,17 +267,17 @@ def _list(epoch: uint256, provider: address, commitment: bytes32, seal: bytes32,
 
 
 @internal
-def _publish(epoch: uint256, weights: DynArray[uint256, MAX], bonus: uint256, phase: ledger.Phase, model: bytes32):
+def _publish(epoch: uint256, weights: DynArray[uint256, ledger.MAX], bonus: uint256, phase: ledger.Phase, model: bytes32):
     # Keeps what was published.
     total: uint256 = 0
-    dust: uint256 = bonus
+    shared: uint256 = 0
     for weight: uint256 in weights:
         total += weight
-        dust -= ledger.part(bonus, weight)
+        shared += ledger.part(bonus, weight)
     if len(weights) > 0:
         assert total == ledger.WHOLE, "trading: weights must sum to 65536"
         # The dust is less than one unit for each provider.
-        register._keep_tally(epoch, register.tallies[epoch] + ledger.WEIGHED + (dust << ledger.DUST_AT))
+        register._keep_tally(epoch, register.tallies[epoch] + ledger.WEIGHED + (bonus - shared << ledger.DUST_AT))
     register._keep_model(model)
     self._enter(epoch, phase)
 

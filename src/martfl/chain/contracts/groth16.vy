@@ -22,7 +22,7 @@ def holds(key: DynArray[uint256, MAX_KEY], inputs: DynArray[uint256, MAX_INPUTS]
     sum: uint256[2] = [key[14], key[15]]
     at: uint256 = 16
     for x: uint256 in inputs:
-        assert x < FIELD, "trading: input is not in the field"
+        assert x < FIELD, "prover: input is not in the field"
         term: Bytes[64] = raw_call(MULTIPLY, abi_encode(key[at], key[at + 1], x), max_outsize=64, is_static_call=True)
         sum = abi_decode(
             raw_call(ADD, concat(term, abi_encode(sum)), max_outsize=64, is_static_call=True), uint256[2]

@@ -7,6 +7,9 @@
 """
 
 import leaves
+from interfaces import IJudge
+
+implements: IJudge
 
 
 @external

@@ -11,6 +11,7 @@ import hashtree
 SCALARS: constant(uint256) = 256              # in a leaf
 MAX_SLOTS: constant(uint256) = 6              # values in a scalar
 MAX_BITS: constant(uint256) = 32              # of a value
+MAX_PARAMETERS: constant(uint256) = SCALARS * 2 ** hashtree.MAX_DEPTH  # no more leaves than the deepest tree has places
 MAX_SEALED: constant(uint256) = SCALARS * MAX_SLOTS * 4
 MAX_PAIRS: constant(uint256) = curve.PAIR * (SCALARS + 1)
 SHIFT: constant(uint256) = 10920338887063814464675503992315976177888879664585288394250266608035967270910  # 2^256 modulo the order
@@ -37,7 +38,7 @@ struct Leaf:
 @internal
 @pure
 def check(layout: Layout):
-    assert layout.parameters > 0, "trading: a model has parameters"
+    assert layout.parameters > 0 and layout.parameters <= MAX_PARAMETERS, "trading: parameters must be 1 to 2^32"
     assert layout.bits >= 2 and layout.bits <= MAX_BITS, "trading: bits must be 2 to 32"
     assert layout.slots > 0 and layout.slots <= MAX_SLOTS, "trading: slots must be 1 to 6"
     assert layout.width > layout.bits and layout.width * layout.slots <= 254, "trading: slots do not fit a scalar"
@@ -54,6 +55,7 @@ def root_of_false(layout: Layout, key: bytes32, leaf: Leaf) -> bytes32:
     assert len(leaf.path) == depth and len(leaf.generators) == depth, "trading: path has another length than the tree"
     count: uint256 = min(held, layout.parameters - leaf.index * held)
     size: uint256 = self._size(layout.bits)
+    assert len(leaf.part) == curve.POINT, "trading: point is not 128 bytes"
     assert len(leaf.sealed) == (count * size + 31) // 32 * 32, "trading: leaf has another length"
     generators: bytes32 = self._read_pairs(layout, key, leaf, count, size)
     assert hashtree.climb(generators, leaf.index, leaf.generators) == layout.generators, "trading: not the generators"

@@ -32,6 +32,7 @@ flag State:  # of a provider
     CLAIMED
 
 
+MAX: constant(uint256) = 128             # providers in one call
 WHOLE: constant(uint256) = 2 ** 16       # units of the reward; what the weights of an aggregate sum to
 BASIS: constant(uint256) = 10_000        # the penalty ratio is in basis points of the reward
 MAX_GAP: constant(uint256) = 2 ** 15 - 1
@@ -47,7 +48,7 @@ PHASE_AT: constant(uint256) = 247
 
 # --- a tally: prices of who delivered (96 bits), deadline (40), three counts and the dust (24 each), two flags ------
 # Counts are those of providers: bought; of these the silent, neither accepted nor revealed nor listed; and those that
-# revealed and may be refuted. No epoch takes 2^24 purchases of 5,000 gas.
+# revealed and may be refuted. The last two are at most the first, which `buy` keeps below 2^24.
 DEADLINE_AT: constant(uint256) = 96
 ONE_BOUGHT: constant(uint256) = 2 ** 136
 ONE_SILENT: constant(uint256) = 2 ** 160
@@ -56,7 +57,8 @@ DUST_AT: constant(uint256) = 208                # what is left of the bonus afte
 WEIGHED: constant(uint256) = 2 ** 232           # somebody has a weight
 REFUNDED: constant(uint256) = 2 ** 233          # the acquirer has claimed
 COUNT: constant(uint256) = 2 ** 24 - 1
-SILENT: constant(uint256) = COUNT * ONE_SILENT      # the fields of the two counts
+BOUGHT: constant(uint256) = COUNT * ONE_BOUGHT      # the fields of the three counts
+SILENT: constant(uint256) = COUNT * ONE_SILENT
 REVEALED: constant(uint256) = COUNT * ONE_REVEALED
 TIME: constant(uint256) = 2 ** 40 - 1
 
@@ -189,12 +191,11 @@ def refund(book: uint256, tally: uint256, ratio: uint256, phase: Phase) -> uint2
     if phase == Phase.EMPTY:
         return deposit
     reward: uint256 = unsafe_mul(deposit, BASIS) // unsafe_add(BASIS, ratio)  # as in `reward`
-    # delivered <= spent <= reward <= deposit, and dust <= reward - spent: nothing below falls under zero.
     delivered: uint256 = tally & MAX_MONEY
     if phase == Phase.FAILED:
-        return unsafe_sub(reward, delivered)
-    rest: uint256 = unsafe_sub(deposit, delivered)
+        return unsafe_sub(reward, delivered)  # delivered <= spent <= reward
+    rest: uint256 = unsafe_sub(deposit, delivered)  # and the reward is at most the deposit
     if tally & WEIGHED == 0:
         return rest
-    bonus: uint256 = unsafe_sub(reward, unsafe_add((book >> SPENT_AT) & MAX_MONEY, (tally >> DUST_AT) & COUNT))
-    return unsafe_sub(rest, bonus)
+    kept: uint256 = unsafe_add((book >> SPENT_AT) & MAX_MONEY, (tally >> DUST_AT) & COUNT)  # dust <= reward - spent
+    return unsafe_sub(rest, unsafe_sub(reward, kept))  # kept <= reward; rest >= reward - delivered >= reward - kept

@@ -16,6 +16,8 @@ def collect(token: address, amount: uint256):
         assert msg.value == amount, "trading: value is not the amount"
         return
     assert msg.value == 0, "trading: this market pays in a token"
+    if amount == 0:
+        return  # some tokens refuse to move nothing
     before: uint256 = staticcall IERC20(token).balanceOf(self)
     assert extcall IERC20(token).transferFrom(msg.sender, self, amount, default_return_value=True), "trading: token refused"
     after: uint256 = staticcall IERC20(token).balanceOf(self)

@@ -15,121 +15,47 @@ Trust assumptions
 """
 
 import groth16
+import ledger
 import samples
 import vdf
 import words
+from interfaces import IProver
+from interfaces import ISampled
+from interfaces import ITrading
+
+implements: IProver
 
 WEIGHT_BITS: constant(uint256) = 17
 WEIGHT_SLOTS: constant(uint256) = 14
 DOMAIN: constant(Bytes[18]) = b"martfl/sampling/v2"
-MAX: constant(uint256) = 128
 REACH: constant(uint256) = 256  # blocks whose hash the chain still knows
 
 
-struct Sampling:
-    providers: uint256
-    samples: uint256
-    parameters: uint256
-    vdf_steps: uint256
-    verifying_key: bytes32
-    empty_commitment: uint256
-    poseidon: bytes32
-    optimistic: bool
-    prover: address
-
-
-struct Publication:
-    number: uint256
-    listed: bytes32
-    nonces: bytes32
-    base: bytes32
-    next: bytes32
-
-
-struct Terms:
-    acquirer: address
-    token: address
-    commit_window: uint256
-    buy_window: uint256
-    key_window: uint256
-    publish_window: uint256
-    settle_window: uint256
-    penalty_ratio: uint256
-    minimum_deposit: uint256
-    terms_hash: bytes32
-
-
-interface Market:
-    def sampling() -> Sampling: view
-    def publication(epoch: uint256) -> Publication: view
-    def terms() -> Terms: view
-    def is_of(epoch: uint256, provider: address, commitment: bytes32, seal: bytes32) -> bool: view
-    def proved(epoch: uint256): nonpayable
-    def failed(epoch: uint256): nonpayable
-
-
-struct Proof:                 # how far a market's latest proof is
-    epoch: uint256
-    seed: bytes32             # input of the delay function
-    randomness: bytes32       # its output, hashed
-    output: bytes32           # hash of what was submitted, for challenges
-    inputs: bytes32           # hash of slots and public inputs
-
-
-event SamplesDrawn:
-    market: indexed(address)
-    epoch: indexed(uint256)
-    seed: bytes32
-
-event RandomnessSubmitted:
-    market: indexed(address)
-    epoch: indexed(uint256)
-    randomness: bytes32
-    output: uint256[8]
-    proof: uint256[8]
-    counter: uint256
-
-event InputsCommitted:
-    market: indexed(address)
-    epoch: indexed(uint256)
-    providers: DynArray[address, MAX]
-    inputs: DynArray[uint256, groth16.MAX_INPUTS]
-
-event CommitmentRefuted:
-    market: indexed(address)
-    epoch: indexed(uint256)
-    provider: address
-
-event RandomnessRefuted:
-    market: indexed(address)
-    epoch: indexed(uint256)
-
-
-proofs: public(HashMap[address, Proof])
+proofs: public(HashMap[address, IProver.Proof])
 
 
 @external
-def draw_samples(market: Market, epoch: uint256):
+def draw_samples(market: ISampled, epoch: uint256):
     """
     @notice Fix the delay function's input by the hash of the block after publication, within 256 blocks. Anybody may.
     @param market The market.
     @param epoch Its latest epoch.
     """
-    about: Publication = staticcall market.publication(epoch)
+    about: ISampled.Publication = staticcall market.publication(epoch)
     assert self.proofs[market.address].epoch != epoch, "prover: samples are drawn"
     later: uint256 = about.number + 1
     assert block.number > later, "prover: the block that draws is not there yet"
     assert block.number <= later + REACH, "prover: the block that draws is out of reach"
     context: bytes32 = keccak256(abi_encode(chain.id, market, epoch))
     seed: bytes32 = keccak256(concat(DOMAIN, context, about.nonces, about.base, about.next, blockhash(later)))
-    self.proofs[market.address] = Proof(
+    self.proofs[market.address] = IProver.Proof(
         epoch=epoch, seed=seed, randomness=empty(bytes32), output=empty(bytes32), inputs=empty(bytes32)
     )
-    log SamplesDrawn(market=market.address, epoch=epoch, seed=seed)
+    log IProver.SamplesDrawn(market=market.address, epoch=epoch, seed=seed)
 
 
 @external
-def submit_randomness(market: Market, epoch: uint256, output: uint256[8], proof: uint256[8], counter: uint256):
+def submit_randomness(market: ISampled, epoch: uint256, output: uint256[8], proof: uint256[8], counter: uint256):
     """
     @notice Give the delay function's output. Anybody may where it is checked; in optimistic markets the acquirer answers for it.
     @param market The market.
@@ -138,10 +64,10 @@ def submit_randomness(market: Market, epoch: uint256, output: uint256[8], proof:
     @param proof pi, likewise.
     @param counter The number of the challenge that is prime.
     """
-    about: Publication = staticcall market.publication(epoch)  # reverts where no proof is due
+    about: ISampled.Publication = staticcall market.publication(epoch)  # reverts where no proof is due
     assert self.proofs[market.address].epoch == epoch, "prover: samples are not drawn"
     assert self.proofs[market.address].randomness == empty(bytes32), "prover: randomness is known"
-    fixed: Sampling = staticcall market.sampling()
+    fixed: ISampled.Sampling = staticcall market.sampling()
     if fixed.optimistic:
         self._only_acquirer(market)
     else:
@@ -149,13 +75,13 @@ def submit_randomness(market: Market, epoch: uint256, output: uint256[8], proof:
     randomness: bytes32 = keccak256(abi_encode(output))
     self.proofs[market.address].output = keccak256(abi_encode(output, proof, counter))
     self.proofs[market.address].randomness = randomness
-    log RandomnessSubmitted(
+    log IProver.RandomnessSubmitted(
         market=market.address, epoch=epoch, randomness=randomness, output=output, proof=proof, counter=counter
     )
 
 
 @external
-def challenge_randomness(market: Market, epoch: uint256, output: uint256[8], proof: uint256[8], counter: uint256):
+def challenge_randomness(market: ISampled, epoch: uint256, output: uint256[8], proof: uint256[8], counter: uint256):
     """
     @notice Optimistic markets: show that what was submitted does not verify. Anybody may, until the model stands. The
             acquirer then loses its penalty.
@@ -165,23 +91,23 @@ def challenge_randomness(market: Market, epoch: uint256, output: uint256[8], pro
     @param proof As submitted.
     @param counter As submitted.
     """
-    fixed: Sampling = staticcall market.sampling()
+    fixed: ISampled.Sampling = staticcall market.sampling()
     assert fixed.optimistic, "prover: already verified"
-    state: Proof = self.proofs[market.address]
+    state: IProver.Proof = self.proofs[market.address]
     submitted: bytes32 = keccak256(abi_encode(output, proof, counter))
     assert state.epoch == epoch and state.output == submitted, "prover: not what was submitted"
     assert not self._delay_holds(market, fixed, output, proof, counter), "prover: delay function verifies"
     extcall market.failed(epoch)
-    log RandomnessRefuted(market=market.address, epoch=epoch)
+    log IProver.RandomnessRefuted(market=market.address, epoch=epoch)
 
 
 @external
 def commit_inputs(
-    market: Market,
+    market: ISampled,
     epoch: uint256,
-    providers: DynArray[address, MAX],
-    weights: DynArray[uint256, MAX],
-    commitments: DynArray[uint256, MAX],
+    providers: DynArray[address, ledger.MAX],
+    weights: DynArray[uint256, ledger.MAX],
+    commitments: DynArray[uint256, ledger.MAX],
     old_cap: Bytes[samples.CAP_BYTES],
     new_cap: Bytes[samples.CAP_BYTES],
     openings: DynArray[Bytes[samples.MAX_OPENING], words.MAX_SAMPLES],
@@ -198,9 +124,9 @@ def commit_inputs(
     @param openings For each sample: old word, new word, old path, new path.
     """
     self._only_acquirer(market)
-    about: Publication = staticcall market.publication(epoch)
-    fixed: Sampling = staticcall market.sampling()
-    state: Proof = self.proofs[market.address]
+    about: ISampled.Publication = staticcall market.publication(epoch)
+    fixed: ISampled.Sampling = staticcall market.sampling()
+    state: IProver.Proof = self.proofs[market.address]
     assert state.epoch == epoch and state.randomness != empty(bytes32), "prover: randomness is not known"
     assert state.inputs == empty(bytes32), "prover: inputs are committed"
     assert keccak256(abi_encode(providers, weights)) == about.listed, "prover: not who was published"
@@ -208,7 +134,7 @@ def commit_inputs(
     assert keccak256(old_cap) == about.base and keccak256(new_cap) == about.next, "prover: not the cap of the root"
     inputs: DynArray[uint256, groth16.MAX_INPUTS] = []
     word: uint256 = 0
-    for i: uint256 in range(fixed.providers, bound=MAX):
+    for i: uint256 in range(fixed.providers, bound=ledger.MAX):
         if i < len(weights):
             word |= weights[i] << (WEIGHT_BITS * (i % WEIGHT_SLOTS))
         if i % WEIGHT_SLOTS == WEIGHT_SLOTS - 1 or i == fixed.providers - 1:
@@ -219,17 +145,17 @@ def commit_inputs(
     )
     for value: uint256 in opened:
         inputs.append(value)
-    for i: uint256 in range(fixed.providers, bound=MAX):
+    for i: uint256 in range(fixed.providers, bound=ledger.MAX):
         inputs.append(commitments[i] if i < len(commitments) else fixed.empty_commitment)
     self.proofs[market.address].inputs = keccak256(abi_encode(providers, inputs))
-    log InputsCommitted(market=market.address, epoch=epoch, providers=providers, inputs=inputs)
+    log IProver.InputsCommitted(market=market.address, epoch=epoch, providers=providers, inputs=inputs)
 
 
 @external
 def verify_aggregation(
-    market: Market,
+    market: ISampled,
     epoch: uint256,
-    providers: DynArray[address, MAX],
+    providers: DynArray[address, ledger.MAX],
     inputs: DynArray[uint256, groth16.MAX_INPUTS],
     key: DynArray[uint256, groth16.MAX_KEY],
     proof: uint256[8],
@@ -245,7 +171,7 @@ def verify_aggregation(
     @param proof A, B, C as EIP-197 wants them.
     """
     self._check_inputs(market, epoch, providers, inputs)
-    fixed: Sampling = staticcall market.sampling()
+    fixed: ISampled.Sampling = staticcall market.sampling()
     assert keccak256(slice(abi_encode(key), 64, 32 * len(key))) == fixed.verifying_key, "prover: not the market's key"
     assert groth16.holds(key, inputs, proof), "prover: proof does not verify"
     extcall market.proved(epoch)
@@ -253,9 +179,9 @@ def verify_aggregation(
 
 @external
 def refute_commitment(
-    market: Market,
+    market: ISampled,
     epoch: uint256,
-    providers: DynArray[address, MAX],
+    providers: DynArray[address, ledger.MAX],
     inputs: DynArray[uint256, groth16.MAX_INPUTS],
     position: uint256,
     seal: bytes32,
@@ -279,7 +205,7 @@ def refute_commitment(
     @param constants Poseidon's, round by round, then the matrix.
     """
     self._check_inputs(market, epoch, providers, inputs)
-    fixed: Sampling = staticcall market.sampling()
+    fixed: ISampled.Sampling = staticcall market.sampling()
     hashed: bytes32 = keccak256(slice(abi_encode(constants), 64, 32 * len(constants)))
     assert hashed == fixed.poseidon, "prover: not Poseidon's constants"
     assert blinding < groth16.FIELD, "prover: blinding is not in the field"
@@ -290,7 +216,7 @@ def refute_commitment(
     right: uint256 = samples.opened_commitment(draw, blinding, cap, openings, constants)
     assert right != inputs[len(inputs) - fixed.providers + position], "prover: commitment is right"
     extcall market.failed(epoch)
-    log CommitmentRefuted(market=market.address, epoch=epoch, provider=provider)
+    log IProver.CommitmentRefuted(market=market.address, epoch=epoch, provider=provider)
 
 
 @external
@@ -338,30 +264,30 @@ def groth16_holds(
 
 @internal
 @view
-def _only_acquirer(market: Market):
-    terms: Terms = staticcall market.terms()
+def _only_acquirer(market: ISampled):
+    terms: ITrading.Terms = staticcall ITrading(market.address).terms()
     assert msg.sender == terms.acquirer, "prover: only the acquirer"
 
 
 @internal
 @view
 def _check_inputs(
-    market: Market, epoch: uint256, providers: DynArray[address, MAX], inputs: DynArray[uint256, groth16.MAX_INPUTS]
+    market: ISampled, epoch: uint256, providers: DynArray[address, ledger.MAX], inputs: DynArray[uint256, groth16.MAX_INPUTS]
 ):
-    state: Proof = self.proofs[market.address]
+    state: IProver.Proof = self.proofs[market.address]
     hashed: bytes32 = keccak256(abi_encode(providers, inputs))
     assert state.epoch == epoch and state.inputs == hashed, "prover: not the committed inputs"
 
 
 @internal
 @view
-def _draw(fixed: Sampling, state: Proof) -> samples.Draw:
+def _draw(fixed: ISampled.Sampling, state: IProver.Proof) -> samples.Draw:
     return samples.Draw(randomness=state.randomness, parameters=fixed.parameters, samples=fixed.samples)
 
 
 @internal
 @view
 def _delay_holds(
-    market: Market, fixed: Sampling, output: uint256[8], proof: uint256[8], counter: uint256
+    market: ISampled, fixed: ISampled.Sampling, output: uint256[8], proof: uint256[8], counter: uint256
 ) -> bool:
     return vdf.holds(self.proofs[market.address].seed, fixed.vdf_steps, output, proof, counter)

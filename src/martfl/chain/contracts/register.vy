@@ -5,44 +5,9 @@
 """
 
 import ledger
+from interfaces import ITrading
 
 LONGEST: constant(uint256) = 2 ** 32    # seconds in a window
-
-
-struct Terms:
-    acquirer: address
-    token: address            # zero: the chain's coin
-    commit_window: uint256    # seconds from new_epoch
-    buy_window: uint256       # seconds from the end of the commit window
-    key_window: uint256       # seconds from the end of the buy window
-    publish_window: uint256   # seconds from the end of the key window
-    settle_window: uint256    # sampled: seconds for each step after publication
-    penalty_ratio: uint256    # penalty in basis points of the reward
-    minimum_deposit: uint256  # reward and penalty together
-    terms_hash: bytes32       # of the terms kept off chain
-
-
-struct Status:
-    phase: ledger.Phase
-    opened: uint256
-    deposit: uint256
-    reward: uint256
-    spent: uint256            # sum of all prices
-    delivered: uint256        # of those, of who delivered
-    bought: uint256
-    silent: uint256           # of those: neither accepted nor revealed nor listed
-    revealed: uint256         # of those: open to refutation
-    deadline: uint256         # sampled: of the step that is due
-    refundable: uint256       # what the acquirer may claim now
-    refunded: bool
-    base: uint256             # the epoch whose model this one starts from; 0 is the initial model
-
-
-struct Standing:
-    state: ledger.State
-    price: uint256
-    weight: uint256
-    claimable: uint256
 
 
 ACQUIRER: immutable(address)
@@ -65,7 +30,7 @@ records: HashMap[uint256, HashMap[address, uint256]]  # epoch -> provider -> rec
 
 
 @deploy
-def __init__(terms: Terms, initial: bytes32):
+def __init__(terms: ITrading.Terms, initial: bytes32):
     assert terms.acquirer != empty(address), "trading: acquirer is empty"
     for window: uint256 in [
         terms.commit_window, terms.buy_window, terms.key_window, terms.publish_window, terms.settle_window
@@ -91,7 +56,7 @@ def __init__(terms: Terms, initial: bytes32):
 
 @external
 @view
-def read_epoch(epoch: uint256) -> Status:
+def read_epoch(epoch: uint256) -> ITrading.Status:
     """
     @notice An epoch as it stands in this second.
     @param epoch The epoch.
@@ -104,7 +69,7 @@ def read_epoch(epoch: uint256) -> Status:
     refundable: uint256 = 0
     if self._is_final(phase):
         refundable = ledger.refund(book, tally, RATIO, phase)
-    return Status(
+    return ITrading.Status(
         phase=phase,
         opened=ledger.opened(book),
         deposit=book & ledger.MAX_MONEY,
@@ -123,7 +88,7 @@ def read_epoch(epoch: uint256) -> Status:
 
 @external
 @view
-def read_provider(epoch: uint256, provider: address) -> Standing:
+def read_provider(epoch: uint256, provider: address) -> ITrading.Standing:
     """
     @notice A provider's standing in an epoch.
     @param epoch The epoch.
@@ -133,13 +98,13 @@ def read_provider(epoch: uint256, provider: address) -> Standing:
     record: uint256 = self.records[epoch][provider]
     state: ledger.State = ledger.state(record)
     if state == ledger.State.COMMITTED:
-        return Standing(state=state, price=0, weight=0, claimable=0)
+        return ITrading.Standing(state=state, price=0, weight=0, claimable=0)
     book: uint256 = self.books[epoch]
     phase: ledger.Phase = self._phase(book, self.tallies[epoch])
     claimable: uint256 = 0
     if self._is_final(phase):
         claimable = ledger.owed(record, book, RATIO, phase)
-    return Standing(
+    return ITrading.Standing(
         state=state,
         price=ledger.price(record, ledger.reward(book, RATIO)),
         weight=ledger.weight(record),
@@ -160,12 +125,12 @@ def model() -> bytes32:
 
 @external
 @view
-def terms() -> Terms:
+def terms() -> ITrading.Terms:
     """
     @notice The terms of this market, fixed when it was deployed.
     @return The terms.
     """
-    return Terms(
+    return ITrading.Terms(
         acquirer=ACQUIRER,
         token=TOKEN,
         commit_window=COMMIT_WINDOW,
@@ -293,7 +258,7 @@ def _is_over(book: uint256, tally: uint256) -> bool:
 def _unpublished(book: uint256, tally: uint256) -> ledger.Phase:
     if block.timestamp <= self._commit_deadline(book):
         return ledger.Phase.OPEN
-    if tally == 0:  # nothing is bought
+    if tally & ledger.BOUGHT == 0:
         return ledger.Phase.TRADING if block.timestamp <= self._buy_deadline(book) else ledger.Phase.EMPTY
     return ledger.Phase.TRADING if block.timestamp <= self._publish_deadline(book) else ledger.Phase.FAILED
 

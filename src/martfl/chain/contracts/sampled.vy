@@ -16,14 +16,18 @@ import claims
 import exchange
 import ledger
 import register
+import vdf
 import words
+from interfaces import IProver
+from interfaces import ISampled
+from interfaces import ITrading
+
+implements: ITrading
+implements: ISampled
 
 initializes: register
 initializes: exchange[register := register]
 initializes: claims[register := register]
-
-interface Prover:
-    def root_of_false(parameters: uint256, key: bytes32, leaf: words.Leaf) -> bytes32: view
 
 exports: (
     exchange.new_epoch,
@@ -45,48 +49,6 @@ exports: (
 SCHEME: public(constant(String[8])) = "sampled"
 
 
-struct Sampling:
-    providers: uint256         # slots of the circuit
-    samples: uint256
-    parameters: uint256
-    vdf_steps: uint256
-    verifying_key: bytes32     # hash of the key's words
-    empty_commitment: uint256  # stands in unused slots
-    poseidon: bytes32          # hash of Poseidon's constants
-    optimistic: bool           # the delay function is checked when it is challenged
-    prover: address            # the contract of `prover.vy`
-
-
-struct Publication:            # of the latest epoch
-    number: uint256            # the block of publication
-    listed: bytes32            # hash of who is in the aggregate, at which weight
-    nonces: bytes32            # hash over the seals of all of them: each holds a secret of its provider
-    base: bytes32              # root of the old model
-    next: bytes32              # root of the new one
-
-
-struct Listing:
-    provider: address
-    commitment: bytes32        # keccak of what the update was committed to
-    seal: bytes32              # keccak(root of the sealed update, keccak(key))
-    weight: uint256
-
-
-event RootPublished:
-    epoch: indexed(uint256)
-    content: indexed(bytes32)
-    root: bytes32
-    nonces: bytes32
-    providers: DynArray[address, exchange.MAX]
-    weights: DynArray[uint256, exchange.MAX]
-
-event EpochProved:
-    epoch: indexed(uint256)
-
-event EpochFailed:
-    epoch: indexed(uint256)
-
-
 SLOTS: immutable(uint256)
 SAMPLES: immutable(uint256)
 PARAMETERS: immutable(uint256)
@@ -95,7 +57,7 @@ KEY: immutable(bytes32)
 VACANT: immutable(uint256)
 POSEIDON: immutable(bytes32)
 OPTIMISTIC: immutable(bool)
-PROVER: immutable(Prover)
+PROVER: immutable(IProver)
 
 number: uint256
 listed: bytes32
@@ -103,12 +65,12 @@ nonces: bytes32
 
 
 @deploy
-def __init__(terms: register.Terms, sampling: Sampling, root: bytes32, content: bytes32):
-    assert sampling.providers > 0 and sampling.providers <= exchange.MAX, "trading: slots must be 1 to 128"
+def __init__(terms: ITrading.Terms, sampling: ISampled.Sampling, root: bytes32, content: bytes32):
+    assert sampling.providers > 0 and sampling.providers <= ledger.MAX, "trading: slots must be 1 to 128"
     assert sampling.samples > 0 and sampling.samples <= words.MAX_SAMPLES, "trading: samples must be 1 to 126"
     assert sampling.samples <= sampling.parameters, "trading: more samples than parameters"
     assert sampling.parameters <= words.MAX_PARAMETERS, "trading: model too large"
-    assert sampling.vdf_steps > 0 and sampling.vdf_steps < 2 ** 63, "trading: steps must be 1 to 2^63 - 1"
+    assert sampling.vdf_steps >= vdf.MIN_STEPS and sampling.vdf_steps < 2 ** 63, "trading: steps must be 264 to 2^63 - 1"
     assert sampling.empty_commitment < words.FIELD, "trading: empty commitment is not in the field"
     assert sampling.prover.is_contract, "trading: no contract that proves"
     register.__init__(terms, root)
@@ -120,16 +82,16 @@ def __init__(terms: register.Terms, sampling: Sampling, root: bytes32, content: 
     VACANT = sampling.empty_commitment
     POSEIDON = sampling.poseidon
     OPTIMISTIC = sampling.optimistic
-    PROVER = Prover(sampling.prover)
+    PROVER = IProver(sampling.prover)
     # Slots that were never empty cost the first epoch no more than the next.
     self.number = block.number
     self.listed = root
     self.nonces = root
-    log RootPublished(epoch=0, content=content, root=root, nonces=empty(bytes32), providers=[], weights=[])
+    log ISampled.RootPublished(epoch=0, content=content, root=root, nonces=empty(bytes32), providers=[], weights=[])
 
 
 @external
-def publish_model(epoch: uint256, content: bytes32, root: bytes32, listings: DynArray[Listing, exchange.MAX]):
+def publish_model(epoch: uint256, content: bytes32, root: bytes32, listings: DynArray[ISampled.Listing, ledger.MAX]):
     """
     @notice Post the Merkle root of the new quantised model and the hash of its file, before the samples can be known.
             Weights sum to 65536, or nobody is listed and the model stays as it is. Being listed says that the provider
@@ -141,10 +103,10 @@ def publish_model(epoch: uint256, content: bytes32, root: bytes32, listings: Dyn
     """
     bonus: uint256 = exchange._publishing(epoch)
     assert len(listings) <= SLOTS, "trading: more providers than slots"
-    providers: DynArray[address, exchange.MAX] = []
-    weights: DynArray[uint256, exchange.MAX] = []
+    providers: DynArray[address, ledger.MAX] = []
+    weights: DynArray[uint256, ledger.MAX] = []
     nonces: bytes32 = empty(bytes32)
-    for listing: Listing in listings:
+    for listing: ISampled.Listing in listings:
         exchange._list(epoch, listing.provider, listing.commitment, listing.seal, listing.weight)
         nonces = keccak256(concat(nonces, listing.seal))
         providers.append(listing.provider)
@@ -157,7 +119,7 @@ def publish_model(epoch: uint256, content: bytes32, root: bytes32, listings: Dyn
     self.listed = keccak256(abi_encode(providers, weights))
     self.nonces = nonces
     exchange._publish(epoch, weights, bonus, phase, root)
-    log RootPublished(
+    log ISampled.RootPublished(
         epoch=epoch, content=content, root=root, nonces=nonces, providers=providers, weights=weights
     )
 
@@ -170,7 +132,7 @@ def proved(epoch: uint256):
     """
     self._from_prover(epoch, ledger.Phase.PUBLISHED)
     exchange._enter(epoch, ledger.Phase.PROVED)
-    log EpochProved(epoch=epoch)
+    log ISampled.EpochProved(epoch=epoch)
 
 
 @external
@@ -181,7 +143,7 @@ def failed(epoch: uint256):
     """
     self._from_prover(epoch, ledger.Phase.PUBLISHED | ledger.Phase.PROVED)
     exchange._enter(epoch, ledger.Phase.FAILED)
-    log EpochFailed(epoch=epoch)
+    log ISampled.EpochFailed(epoch=epoch)
 
 
 @external
@@ -201,12 +163,12 @@ def refute(epoch: uint256, provider: address, commitment: bytes32, key: bytes32,
 
 @external
 @view
-def sampling() -> Sampling:
+def sampling() -> ISampled.Sampling:
     """
     @notice What this market fixed.
     @return The sampling.
     """
-    return Sampling(
+    return ISampled.Sampling(
         providers=SLOTS,
         samples=SAMPLES,
         parameters=PARAMETERS,
@@ -221,7 +183,7 @@ def sampling() -> Sampling:
 
 @external
 @view
-def publication(epoch: uint256) -> Publication:
+def publication(epoch: uint256) -> ISampled.Publication:
     """
     @notice What the proof of an epoch is about, while it waits for the proof.
     @param epoch The epoch; the latest one.
@@ -230,7 +192,7 @@ def publication(epoch: uint256) -> Publication:
     assert epoch == register.epoch_count, "trading: not the latest epoch"
     proving: ledger.Phase = ledger.Phase.PUBLISHED | ledger.Phase.PROVED
     assert register._phase_of(epoch) in proving, "trading: wrong phase"
-    return Publication(
+    return ISampled.Publication(
         number=self.number, listed=self.listed, nonces=self.nonces, base=register.base, next=register.next
     )
 

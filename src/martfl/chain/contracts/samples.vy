@@ -37,7 +37,7 @@ def opened_words(
     # The sampled values of the old model, packed, then those of the new one. Openings: old word, new word, both paths.
     depth: uint256 = self.depth(draw.parameters, MODEL_BITS)
     path: uint256 = depth - min(CAP_HEIGHT, depth)
-    assert len(openings) == draw.samples, "trading: one opening for each sample"
+    assert len(openings) == draw.samples, "prover: one opening for each sample"
     olds: DynArray[uint256, 2 * MAX_WORDS] = []
     news: DynArray[uint256, MAX_WORDS] = []
     old_word: uint256 = 0
@@ -48,9 +48,9 @@ def opened_words(
         old: bytes32 = extract32(openings[j], 0)
         new: bytes32 = extract32(openings[j], 32)
         top: bytes32 = self.climb(old, leaf, openings[j], 64, path)
-        assert top == extract32(old_cap, 32 * (leaf >> path)), "trading: path does not lead to the old root"
+        assert top == extract32(old_cap, 32 * (leaf >> path)), "prover: path does not lead to the old root"
         top = self.climb(new, leaf, openings[j], 64 + 32 * path, path)
-        assert top == extract32(new_cap, 32 * (leaf >> path)), "trading: path does not lead to the new root"
+        assert top == extract32(new_cap, 32 * (leaf >> path)), "prover: path does not lead to the new root"
         place: uint256 = MODEL_BITS * (j % MODEL_SLOTS)
         old_word |= self.value(old, index, MODEL_BITS) << place
         new_word |= self.value(new, index, MODEL_BITS) << place
@@ -76,14 +76,14 @@ def opened_commitment(
     # Poseidon of a provider's sampled values. Openings: word, salt, path.
     depth: uint256 = self.depth(draw.parameters, words.UPDATE_BITS)
     path: uint256 = depth - min(CAP_HEIGHT, depth)
-    assert len(openings) == draw.samples, "trading: one opening for each sample"
+    assert len(openings) == draw.samples, "prover: one opening for each sample"
     packed: DynArray[uint256, MAX_WIDTH - 1] = []
     word: uint256 = 0
     for j: uint256 in range(draw.samples, bound=words.MAX_SAMPLES):
         index: uint256 = self.index(draw.randomness, j, draw.parameters, draw.samples)
         leaf: uint256 = index // words.UPDATE_SLOTS
         top: bytes32 = self.climb(keccak256(slice(openings[j], 0, 64)), leaf, openings[j], 64, path)
-        assert top == extract32(cap, 32 * (leaf >> path)), "trading: path does not lead to the provider's root"
+        assert top == extract32(cap, 32 * (leaf >> path)), "prover: path does not lead to the provider's root"
         word |= self.value(extract32(openings[j], 0), index, words.UPDATE_BITS) << (words.UPDATE_BITS * (j % words.UPDATE_SLOTS))
         if j % words.UPDATE_SLOTS == words.UPDATE_SLOTS - 1 or j == draw.samples - 1:
             packed.append(word)
@@ -117,7 +117,7 @@ def index(randomness: bytes32, j: uint256, parameters: uint256, samples: uint256
         drawn: uint256 = convert(keccak256(concat(randomness, convert(j, bytes32), convert(attempt, bytes32))), uint256)
         if drawn <= max_value(uint256) - excess:
             return start + drawn % size
-    raise "trading: randomness is not random"
+    raise "prover: randomness is not random"
 
 
 @internal
@@ -127,7 +127,7 @@ def climb(node: bytes32, leaf: uint256, opening: Bytes[MAX_OPENING], start: uint
     at: uint256 = leaf
     this: bytes32 = node
     for i: uint256 in range(count, bound=MAX_PATH):
-        sibling: bytes32 = extract32(opening, unsafe_add(start, unsafe_mul(32, i)))  # below 2^12
+        sibling: bytes32 = extract32(opening, unsafe_add(start, unsafe_mul(32, i)))  # start and 32 * 14 are below 2^11
         if at & 1 == 1:
             this = keccak256(abi_encode(sibling, this))
         else:

@@ -18,6 +18,7 @@ REST: constant(Bytes[97]) = x"00000000000000000000000000000000000000000000000000
 ONE: constant(Bytes[33]) = x"000000000000000000000000000000000000000000000000000000000000000001"
 ROUNDS: constant(uint256) = 12       # Miller-Rabin; the bases come from a hash of l
 MAX_COUNTER: constant(uint256) = 4096
+MIN_STEPS: constant(uint256) = 264    # fewer squarings than l has bits prove nothing
 
 
 @internal
@@ -67,7 +68,7 @@ def _is_prime(high: uint256, low: uint256) -> bool:
     # For l = 3 (mod 4) a round of Miller-Rabin is a^((l-1)/2) = 1 or -1. l is odd: halving drops the last bit, and l - 1
     # borrows nothing.
     tail: Bytes[66] = concat(self._bytes(high >> 1, low >> 1 | high << 255), self._bytes(high, low))
-    minus: bytes32 = keccak256(self._bytes(high, unsafe_sub(low, 1)))
+    minus: bytes32 = keccak256(self._bytes(high, unsafe_sub(low, 1)))  # low is odd
     for i: uint256 in range(ROUNDS):
         a: bytes32 = keccak256(abi_encode(high, low, i))
         base: Bytes[33] = concat(slice(a, 31, 1), keccak256(a))
@@ -113,14 +114,14 @@ def _product_is(a: uint256[8], b: uint256[8], y: uint256[8]) -> bool:
     carry: uint256 = 0
     borrow: uint256 = 0
     for j: uint256 in range(8):
-        i: uint256 = unsafe_sub(7, j)
+        i: uint256 = 7 - j
         high: uint256 = b[i] if less else a[i]
         low: uint256 = a[i] if less else b[i]
-        t: uint256 = unsafe_add(high, low)
-        total[unsafe_add(i, 1)] = unsafe_add(t, carry)
-        carry = convert(t < high, uint256) | convert(total[unsafe_add(i, 1)] < t, uint256)
-        t = unsafe_sub(high, low)
-        apart[i] = unsafe_sub(t, borrow)
+        t: uint256 = unsafe_add(high, low)  # modulo 2^256; `carry` is what is lost
+        total[i + 1] = unsafe_add(t, carry)  # likewise
+        carry = convert(t < high, uint256) | convert(total[i + 1] < t, uint256)
+        t = unsafe_sub(high, low)  # modulo 2^256; `borrow` is what is missing
+        apart[i] = unsafe_sub(t, borrow)  # likewise
         borrow = convert(high < low, uint256) | convert(t < borrow, uint256)
     total[0] = carry
     left: bytes32 = keccak256(
@@ -132,12 +133,12 @@ def _product_is(a: uint256[8], b: uint256[8], y: uint256[8]) -> bool:
     carry = 0
     shifted_out: uint256 = 0
     for j: uint256 in range(8):
-        i: uint256 = unsafe_sub(7, j)
+        i: uint256 = 7 - j
         four: uint256 = (y[i] << 2) | shifted_out
         shifted_out = y[i] >> 254
-        t: uint256 = unsafe_add(square[i], four)
-        total[unsafe_add(i, 1)] = unsafe_add(t, carry)
-        carry = convert(t < four, uint256) | convert(total[unsafe_add(i, 1)] < t, uint256)
+        t: uint256 = unsafe_add(square[i], four)  # modulo 2^256; `carry` is what is lost
+        total[i + 1] = unsafe_add(t, carry)  # likewise
+        carry = convert(t < four, uint256) | convert(total[i + 1] < t, uint256)
     total[0] = carry + shifted_out
     return left == keccak256(
         raw_call(MODEXP, concat(SQUARE_9, abi_encode(total), x"01", N), max_outsize=256, is_static_call=True)

@@ -124,15 +124,15 @@ class Settler(Protocol):
         """The initial model as a file."""
 
     def aggregate(self, file: bytes, shares: Shares, *, epoch: int) -> bytes:
-        """The next model's file: the old one plus the updates at their weights; without shares the same model."""
+        """The next model's file: the old one plus the updates at their weights; without shares the same file."""
 
     def publish(self, act: Acting, file: bytes, shares: Shares) -> Done:
         """Put the next model on chain, with who is in it."""
 
-    def prove(self, act: Acting, base: bytes, file: bytes, shares: Shares) -> list[Done]:
+    def prove(self, act: Acting, base: bytes, file: bytes, shares: Shares) -> dict[str, Done]:
         """Whatever the chain wants between publication and a model that stands; may wait for windows to close.
 
-        `base` is the old model's file, `file` the new one's.
+        `base` is the old model's file, `file` the new one's. What was sent, by the names of the functions.
         """
 
     # --- anybody ---
@@ -142,6 +142,9 @@ class Settler(Protocol):
 
     def check(self, trading: Trading, file: bytes, *, epoch: int) -> None:
         """Raise unless `file` is the model that `epoch` published; 0 is the initial one."""
+
+    def is_false(self, leaf: Mapping[str, Any], *, secret: bytes, seal: bytes, root: bytes) -> bool:
+        """Whether a leaf, as `refute` was called with it, belongs to the sealed update and is not what it should be."""
 
     def floats(self, file: bytes) -> NDArray[np.float64]:
         """The model in a file as numbers to train on."""

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from martfl.chain.events import ModelPublished
 from martfl.chain.exact import ExactTrading
 from martfl.chain.state import MAX_PROVIDERS, ExactModel, ExactStart, Layout, Offer
 from martfl.chain.trading import Done, Trading
@@ -89,11 +91,11 @@ class ExactSettler:
 
     def aggregate(self, file: bytes, shares: Shares, *, epoch: int) -> bytes:
         """W + Σ k_i q_i."""
-        values = self._read(file).values
-        if shares:
-            weights = [share.weight for share in shares.values()]
-            updates = [share.delivery.values for share in shares.values()]
-            values = exact.aggregate(values, weights, updates, layout=self.key.layout)
+        if not shares:
+            return file
+        weights = [share.weight for share in shares.values()]
+        updates = [share.delivery.values for share in shares.values()]
+        values = exact.aggregate(self._read(file).values, weights, updates, layout=self.key.layout)
         return to_bytes(self._model(values, epoch))
 
     def publish(self, act: Acting, file: bytes, shares: Shares) -> Done:
@@ -110,9 +112,9 @@ class ExactSettler:
             key=act.key("publish"),
         )
 
-    def prove(self, act: Acting, base: bytes, file: bytes, shares: Shares) -> list[Done]:
+    def prove(self, act: Acting, base: bytes, file: bytes, shares: Shares) -> dict[str, Done]:
         """The chain has proved the sum already."""
-        return []
+        return {}
 
     # --- anybody --------------------------------------------------------------------------------------------------
 
@@ -124,6 +126,8 @@ class ExactSettler:
 
     def check(self, trading: Trading, file: bytes, *, epoch: int) -> None:
         """Content hash and commitment, both against the chain."""
+        if not _client(trading).events(ModelPublished, epoch=epoch):
+            raise MarketError(f"epoch {epoch} has published no model")
         posted = _client(trading).model(epoch)
         vector = self._read(file)
         if content_hash(vector) != posted.content:
@@ -131,6 +135,15 @@ class ExactSettler:
         commitment = exact.Commitment.from_eip2537(posted.point)
         if not exact.verify_model(vector.values, posted.blinding, commitment, self.key):
             raise MarketError(f"the model file does not open the commitment that epoch {epoch} settled")
+
+    def is_false(self, leaf: Mapping[str, Any], *, secret: bytes, seal: bytes, root: bytes) -> bool:
+        """The contract's ruling, computed here."""
+        path, generators = tuple(leaf["path"]), tuple(leaf["generators"])
+        shown = exact.Refutation(secret, leaf["index"], leaf["sealed"], leaf["part"], path, leaf["pairs"], generators)
+        place, layout = exact.generator_root(self.key), self.key.layout
+        return exact.refutes(
+            shown, seal=seal, root=root, generator_root=place, layout=layout, parameters=self.parameters
+        )
 
     def floats(self, file: bytes) -> NDArray[np.float64]:
         """x = W·δ/2^16."""

@@ -3,55 +3,33 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from martfl.chain.events import InputsCommitted, RandomnessSubmitted, SamplesDrawn
+from martfl.chain.events import EpochProved, InputsCommitted, RandomnessSubmitted, RootPublished, SamplesDrawn
 from martfl.chain.sampled import SampledTrading
 from martfl.chain.state import NO_TOKEN, Offer, SampledStart, Sampling
 from martfl.chain.trading import Done, Trading
 from martfl.errors import InputError
 from martfl.market.errors import MarketError, MessageError
+from martfl.market.settling.affine import AffineNumbers
 from martfl.market.settling.base import Acting, Delivery, SealedUpdate, Shares
+from martfl.market.settling.drawing import delay, draw, unless_said
 from martfl.market.terms import Terms
-from martfl.settlement.fixed_point import Integers, Overflow, Quantised
+from martfl.settlement.fixed_point import Integers
 from martfl.settlement.integer_file import IntegerVector, content_hash, from_bytes, to_bytes
-from martfl.settlement.sampled import Affine, Aggregated, ProvingKey, Quantisation, Shape, VerifyingKey, sealed
+from martfl.settlement.sampled import Aggregated, ProvingKey, Quantisation, Shape, VerifyingKey, sealed
 from martfl.settlement.sampled import update as commitments
 from martfl.settlement.sampled.epoch import aggregate_model, prove_samples, sampled_values, state_samples
 from martfl.settlement.sampled.groth16 import specialise
 from martfl.settlement.sampled.keys import cached_keys, ceremony_keys, key_hash
 from martfl.settlement.sampled.merkle import Tree, TreeShape, build_tree
 from martfl.settlement.sampled.poseidon import constants_hash
-from martfl.settlement.sampled.vdf import VdfProof, evaluate
+from martfl.settlement.sampled.vdf import VdfProof
 
 EPSILON = 1e-3  # by which the ranges are widened, as the paper does
-
-
-@dataclass(frozen=True)
-class AffineNumbers:
-    """The affine quantisation of updates, as the roles use numbers."""
-
-    affine: Affine
-
-    @property
-    def scale(self) -> float:
-        """The real value of one unit."""
-        return float(self.affine.scale)
-
-    @property
-    def bits(self) -> int:
-        """The width of the unsigned values with a sign bit, as files keep them."""
-        return self.affine.bits + 1
-
-    def quantise(self, update: NDArray[np.float64], *, overflow: Overflow) -> Quantised:
-        """q of every value."""
-        return self.affine.quantise(update, overflow=overflow)
-
-    def dequantise(self, values: Integers) -> NDArray[np.float64]:
-        """x = s (q − z)."""
-        return self.affine.dequantise(values)
 
 
 @dataclass(frozen=True)
@@ -149,8 +127,7 @@ class SampledSettler:
 
     def aggregate(self, file: bytes, shares: Shares, *, epoch: int) -> bytes:
         """The paper's equations (4) and (6) over the whole model."""
-        values = self._aggregated(file, shares).model if shares else self._read(file).values
-        return to_bytes(self._vector(values, epoch))
+        return to_bytes(self._vector(self._aggregated(file, shares).model, epoch)) if shares else file
 
     def publish(self, act: Acting, file: bytes, shares: Shares) -> Done:
         """Post root and file hash; a later block draws the samples."""
@@ -164,25 +141,18 @@ class SampledSettler:
             key=act.key("publish"),
         )
 
-    def prove(self, act: Acting, base: bytes, file: bytes, shares: Shares) -> list[Done]:
+    def prove(self, act: Acting, base: bytes, file: bytes, shares: Shares) -> dict[str, Done]:
         """Draw, delay function, openings, proof; then wait out the window in which providers may refute."""
         if not shares:
-            return []
+            return {}
         chain = _client(act.trading)
         if chain.sampling().verifying_key != key_hash(self.market_key):
             raise MarketError("the proving key at hand is not the one that the contract was deployed with")
-        done = [*self._randomise(chain, act), *self._prove(chain, act, base, file, shares)]
+        done = {**draw(chain, act, squarings=self.squarings), **self._prove(chain, act, base, file, shares)}
         act.clock.wait_until(chain.read_epoch(act.epoch).deadline + 1)
         return done
 
-    def _randomise(self, chain: SampledTrading, act: Acting) -> list[Done]:
-        act.clock.wait_for_block(chain.publication(act.epoch).number + 1)  # its hash draws
-        drawn = chain.draw_samples(act.epoch, account=act.account, key=act.key("draw"))
-        delay = evaluate(drawn.event(SamplesDrawn).seed, squarings=self.squarings)
-        key = act.key("randomness")
-        return [drawn, chain.submit_randomness(act.epoch, proof=delay, account=act.account, key=key)]
-
-    def _prove(self, chain: SampledTrading, act: Acting, base: bytes, file: bytes, shares: Shares) -> list[Done]:
+    def _prove(self, chain: SampledTrading, act: Acting, base: bytes, file: bytes, shares: Shares) -> dict[str, Done]:
         statement, witness = state_samples(
             self._aggregated(base, shares),
             shape=self.shape,
@@ -197,10 +167,13 @@ class SampledSettler:
         account, epoch = act.account, act.epoch
         opened = chain.commit_inputs(epoch, commitments=posted, **trees, account=account, key=act.key("inputs"))
         proof, key = prove_samples(self.proving_key, statement, witness), act.key("proof")
-        return [
-            opened,
-            chain.verify_aggregation(epoch, key_of_market=self.market_key, proof=proof, account=account, key=key),
-        ]
+        return {"commit_inputs": opened} | unless_said(
+            "verify_aggregation",
+            lambda: chain.events(EpochProved, epoch=epoch),
+            lambda: chain.verify_aggregation(
+                epoch, key_of_market=self.market_key, proof=proof, account=account, key=key
+            ),
+        )
 
     # --- anybody --------------------------------------------------------------------------------------------------
 
@@ -214,11 +187,18 @@ class SampledSettler:
 
     def check(self, trading: Trading, file: bytes, *, epoch: int) -> None:
         """File hash and Merkle root, against the chain."""
+        if not _client(trading).events(RootPublished, epoch=epoch):
+            raise MarketError(f"epoch {epoch} has published no model")
         posted, vector = _client(trading).root(epoch), self._read(file)
         if content_hash(vector) != posted.content:
             raise MarketError(f"the model file's hash is not the one that epoch {epoch} posted")
         if self._tree(vector.values).root != posted.root:
             raise MarketError(f"the model file's Merkle root is not the one that epoch {epoch} posted")
+
+    def is_false(self, leaf: Mapping[str, Any], *, secret: bytes, seal: bytes, root: bytes) -> bool:
+        """The contract's ruling, computed here."""
+        shown = sealed.Refutation(secret, leaf["index"], leaf["sealed"], leaf["digest"], tuple(leaf["path"]))
+        return sealed.refutes(shown, seal=seal, root=root, shape=self._words)
 
     def floats(self, file: bytes) -> NDArray[np.float64]:
         """The model as numbers."""
@@ -268,7 +248,7 @@ class SampledSettler:
         words = (submitted[0].output, submitted[0].proof)
         y, pi = (int.from_bytes(b"".join(w.to_bytes(32, "big") for w in ws)) for ws in words)
         (drawn,) = chain.proof_events(SamplesDrawn, epoch=epoch)
-        right = evaluate(drawn.seed, squarings=self.squarings)
+        right = delay(drawn.seed, self.squarings)
         return None if right.y == y else VdfProof(y, pi, submitted[0].counter)
 
     def _tree(self, model: Integers) -> Tree:

@@ -21,7 +21,7 @@ from web3.providers.eth_tester import EthereumTesterProvider
 from web3.providers.eth_tester.defaults import API_ENDPOINTS
 from web3.types import RPCEndpoint, RPCResponse
 
-from martfl.chain.evm import CHAIN_ID, GAS_LIMIT, LocalBackend
+from martfl.chain.evm import ACCOUNTS, CHAIN_ID, GAS_LIMIT, LocalBackend
 from martfl.chain.logs import LocalTester
 from martfl.chain.network import Chain, ChainError, Receipt, Step, receipt_of
 from martfl.chain.store import NodeStore
@@ -126,3 +126,13 @@ def local_account(index: int) -> LocalAccount:
     """The embedded chain's account number `index`. Its key is public knowledge: never send real coins to it."""
     account: LocalAccount = Account.from_key(keccak(f"martfl embedded account {index}".encode()))
     return account
+
+
+def open_file(path: Path) -> EmbeddedChain:
+    """The chain that a file holds, with as many accounts as it was made with."""
+    store = NodeStore(path)
+    accounts = store.get(ACCOUNTS)
+    store.close()
+    if accounts is None:
+        raise InputError(f"{path} holds no embedded chain")
+    return EmbeddedChain(path, accounts=int(accounts))

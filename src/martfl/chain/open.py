@@ -1,6 +1,10 @@
 """The client that fits a contract: markets deploy and open without knowing which scheme it is."""
 
+from typing import cast
+
 from eth_account.signers.local import LocalAccount
+from eth_typing import ABIFunction
+from eth_utils.abi import function_abi_to_4byte_selector
 from eth_utils.address import to_checksum_address
 from web3.exceptions import Web3Exception
 
@@ -42,4 +46,16 @@ def _scheme_at(chain: Chain, address: str) -> str:
         raise ChainError(f"no trading contract at {address}: {error}") from error
     if scheme not in ("exact", "sampled"):
         raise ChainError(f"scheme must be 'exact' or 'sampled', the contract at {address} says {scheme!r}")
+    if not _has_function(chain, address, "reveal"):  # markets of 0.1 had none
+        raise ChainError(
+            f"the contract at {address} is not of this version: markets of martfl 0.1 are read-only, "
+            "audit and report them with martfl 0.1"
+        )
     return scheme
+
+
+def _has_function(chain: Chain, address: str, name: str) -> bool:
+    """Whether the code at an address answers to one of our functions; its selector is then part of it."""
+    (abi,) = [abi for abi in compiled("exact").abi if abi["type"] == "function" and abi["name"] == name]
+    selector = function_abi_to_4byte_selector(cast(ABIFunction, abi))
+    return bytes(chain.web3.eth.get_code(to_checksum_address(address))).find(selector) >= 0

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,17 +12,20 @@ from eth_utils.address import is_address
 
 from martfl.chain import accounts
 from martfl.chain.network import Chain
+from martfl.chain.open import open_trading
 from martfl.chain.profiles import RpcProfile, load_profiles
-from martfl.chain.trading import Trading, open_trading
+from martfl.chain.trading import Trading
 from martfl.errors import InputError
 from martfl.market.acquirer import deploy_market
-from martfl.market.errors import TermsError
+from martfl.market.errors import MarketError, TermsError
 from martfl.market.journal import Journal
+from martfl.market.meter import Meter
+from martfl.market.provider import Provider
 from martfl.market.settling import Settler, make_settler
 from martfl.market.task import Task, load_entry
 from martfl.market.terms import Terms, load_terms
 
-MARKETS = "markets"
+MARKETS, METERS = "markets", "meters"  # folders in the user's martfl home
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,16 @@ def role_folder(terms: Terms, account: LocalAccount, *, role: str, folder: Path 
     if folder is not None:
         return folder
     where = terms.chain.contract.lower() or f"undeployed-{terms.hash.hex()[:16]}"
-    return accounts.default_folder().parent / MARKETS / where / f"{role}-{account.address.lower()}"
+    return _home() / MARKETS / where / f"{role}-{account.address.lower()}"
+
+
+def meter_file(account: LocalAccount) -> Path:
+    """Where a seller counts the scores that it gave: one file for a wallet, whatever the market."""
+    return _home() / METERS / f"{account.address.lower()}.sqlite"
+
+
+def _home() -> Path:
+    return accounts.default_folder().parent
 
 
 @contextmanager
@@ -88,6 +100,18 @@ def open_place(
         settler = make_settler(terms, parameters=task.initial().size)
         trading = open_trading(chain, contract, since=terms.chain.since)
         yield Place(terms, chain, trading, task, settler, journal, account)
+
+
+@contextmanager
+def open_provider(
+    place: Place, data: Any, *, name: str = "", ask: int | None = None, meter: Path | None = None
+) -> Iterator[Provider]:
+    """The provider of a place; refuses where the chain's terms are not the file's."""
+    if place.trading.terms().acquirer == place.account.address:
+        raise MarketError("the market's acquirer cannot sell to itself: join with another wallet")
+    with closing(Meter(meter or meter_file(place.account))) as count:
+        parts = (place.terms, place.task, data, place.trading, place.settler, place.journal, count, place.account)
+        yield Provider(*parts, name=name, ask=ask)
 
 
 def make_task(terms: Terms) -> Task:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from martfl.chain.embedded import EmbeddedChain
@@ -18,14 +18,13 @@ class LocalLink:
 
     handlers: Mapping[str, Handler]
     workers: int = 2
-    asked: Callable[[], None] = field(default=lambda: None)  # told after every answer, for progress
 
     def members(self) -> Sequence[str]:
         """Everybody with a handler."""
         return list(self.handlers)
 
-    def ask(self, requests: Mapping[str, bytes], *, seconds: float) -> Mapping[str, bytes]:
-        """All at once, `workers` at a time. In one process there is nothing to wait for, so `seconds` is not used."""
+    def ask(self, requests: Mapping[str, bytes], *, kind: str, seconds: float) -> Mapping[str, bytes]:
+        """All at once, `workers` at a time. In one process there is nothing to route or to wait for."""
         with ThreadPoolExecutor(self.workers) as pool:
             answers = dict(zip(requests, pool.map(self._one, requests.items()), strict=True))
         return {name: answer for name, answer in answers.items() if answer is not None}
@@ -37,8 +36,6 @@ class LocalLink:
         except Exception:  # a provider that breaks must not break the market
             log.exception("provider %s failed", name)
             return None
-        finally:
-            self.asked()
 
 
 class Watcher(Protocol):

@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 ATTEMPTS = 2  # a provider that was killed while it worked is back by the second
 SMALL = 1 << 20  # bytes of an answer that carries no vector
 NO_ANSWER = "no valid answer"
+REQUEST_FOR: dict[type[ms.Message], str] = {answer: request.kind for request, answer in ms.ANSWERS.items()}
 
 
 @dataclass
@@ -42,18 +43,18 @@ class Asking:
 
         The silent are asked once more; who sends anything else is treated as silent.
         """
-        packed = self._signed(requests)
+        packed, asked = self._signed(requests), REQUEST_FOR[kind]
         answers: dict[str, ms.M] = {}
         for attempt in range(ATTEMPTS):
             seconds = min(self.seconds, until - self.now()) / (ATTEMPTS - attempt)
             if not packed or seconds <= 0:
                 break
             for name in packed:
-                self.sent[requests[name].kind] += len(packed[name])
-            replies = self.link.ask(packed, seconds=seconds)
+                self.sent[asked] += len(packed[name])
+            replies = self.link.ask(packed, kind=asked, seconds=seconds)
             for name, data in replies.items():
-                self.received[requests[name].kind] += len(data)
-                if (answer := self._understood(kind, name, requests[name], data)) is not None:
+                self.received[asked] += len(data)
+                if (answer := self._understood(kind, name, data)) is not None:
                     answers[name] = answer
             packed = {name: request for name, request in packed.items() if name not in replies}
         return answers
@@ -73,11 +74,11 @@ class Asking:
             packed[name] = known
         return packed
 
-    def _understood(self, kind: type[ms.M], name: str, request: ms.Message, data: bytes) -> ms.M | None:
+    def _understood(self, kind: type[ms.M], name: str, data: bytes) -> ms.M | None:
         most = SMALL + (16 * self.parameters if kind is ms.Sealed else 0)
         try:
             return wire.expect(kind, data, market=self.market, sender=name, epoch=self.epoch, most=most)
         except MessageError as error:
             log.info("no valid answer from %s: %s", name, error)
-            self.journal.remark(self.epoch, name, NO_ANSWER, f"{request.kind}: {error}")
+            self.journal.remark(self.epoch, name, NO_ANSWER, f"{REQUEST_FOR[kind]}: {error}")
             return None

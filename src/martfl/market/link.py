@@ -13,8 +13,8 @@ class Link(Protocol):
     def members(self) -> Sequence[str]:
         """The addresses that can be asked."""
 
-    def ask(self, requests: Mapping[str, bytes], *, seconds: float) -> Mapping[str, bytes]:
-        """Send each member its request, all at once, and gather what comes back."""
+    def ask(self, requests: Mapping[str, bytes], *, kind: str, seconds: float) -> Mapping[str, bytes]:
+        """Send each member its request, all of one kind and all at once, and gather what comes back."""
 
 
 class Clock(Protocol):

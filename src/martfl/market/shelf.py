@@ -64,7 +64,8 @@ class Shelf:
         if scored is not values:
             kept["scored"] = scored.tobytes()
         self.journal.keep_all(epoch, kept)
-        self.journal.keep(MODELS, "model", file)
+        self.journal.keep(MODELS, f"model {epoch}", file)
+        self.journal.forget(MODELS, keep=frozenset({f"model {epoch}"}))
 
     def offer(self, epoch: int) -> Offer:
         """What opens the commitment of an epoch."""
@@ -102,7 +103,7 @@ class Shelf:
 
     def _lesson(self, epoch: int, file: bytes, task: Task, data: Any) -> Lesson:
         seed = int.from_bytes(hashlib.sha256(f"{epoch}/{self.seller}".encode()).digest()[:4], "big")
-        before = self.journal.blob(MODELS, "model")
+        before = self.journal.blob(MODELS, f"model {epoch - 1}")
         earlier = self.settler.floats(before) if before is not None else None
         return Lesson(task, data, self.settler.floats(file), earlier, seed)
 

@@ -1,8 +1,9 @@
-"""Make the screenshots of these pages again: `python docs/images/remake.py`. Needs chromium and its driver."""
+"""Make the documentation's screenshots again: `python tools/screenshots.py [FOLDER]`. Needs chromium and its driver."""
 
 import base64
 import shutil
 import sqlite3
+import sys
 import tempfile
 import threading
 import time
@@ -15,10 +16,11 @@ from selenium.webdriver.chrome.service import Service
 from martfl.dashboard.server import make_app
 from martfl.dashboard.watch import Watcher
 from martfl.demo import DemoOptions, run_demo
+from martfl.market import steps as st
 from martfl.market.journal import NAME
 
-HERE = Path(__file__).parent
-LATER = ("aggregate", "publish", "hand out", "settle", "claim", "closed", "over")  # steps that the live page waits for
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
+LATER = (st.Aggregated, st.ModelPosted, st.HandedOut, st.Proved, st.Paid, st.Over)  # what the live page waits for
 
 
 def browser() -> webdriver.Chrome:
@@ -29,7 +31,7 @@ def browser() -> webdriver.Chrome:
     return webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
 
 
-def shoot(driver: webdriver.Chrome, address: str, name: str, *, width: int, until: str, dark: bool = False) -> None:
+def shoot(driver: webdriver.Chrome, address: str, file: Path, *, width: int, until: str, dark: bool = False) -> None:
     """The page from its top to the end of the section `until`."""
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
@@ -39,7 +41,7 @@ def shoot(driver: webdriver.Chrome, address: str, name: str, *, width: int, unti
     end = "return document.getElementById(arguments[0]).getBoundingClientRect().bottom + scrollY + 12"
     clip = {"x": 0, "y": 0, "width": width, "height": driver.execute_script(end, until), "scale": 1}
     taken = driver.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip})
-    (HERE / name).write_bytes(base64.b64decode(taken["data"]))
+    file.write_bytes(base64.b64decode(taken["data"]))
 
 
 def serve(folder: Path) -> str:
@@ -51,26 +53,26 @@ def serve(folder: Path) -> str:
 
 
 def unfinished(demo: Path, folder: Path) -> Path:
-    """The acquirer's journal as it was when the last epoch's updates had been handed over."""
+    """The acquirer's journal as it was when the last epoch's updates had been bought and weighed."""
     shutil.copytree(demo / "acquirer", folder / "acquirer")
     with sqlite3.connect(folder / "acquirer" / NAME) as journal:
         marks = ", ".join("?" * len(LATER))
         last = "epoch = (SELECT max(epoch) FROM steps)"
-        journal.execute(f"DELETE FROM steps WHERE {last} AND step IN ({marks})", LATER)
+        journal.execute(f"DELETE FROM steps WHERE {last} AND step IN ({marks})", [kind.step for kind in LATER])
     return folder
 
 
-def main() -> None:
+def main(images: Path) -> None:
     with tempfile.TemporaryDirectory() as made:
         demo = Path(made) / "demo"
         run_demo(DemoOptions(), demo)
         driver = browser()
         report = (demo / "report.html").as_uri()
-        shoot(driver, report, "report-desktop.png", width=1280, until="accuracy")
-        shoot(driver, report, "report-phone.png", width=390, until="providers")
+        shoot(driver, report, images / "report-desktop.png", width=1280, until="accuracy")
+        shoot(driver, report, images / "report-phone.png", width=390, until="providers")
         page = serve(unfinished(demo, Path(made) / "running"))
-        shoot(driver, page, "page-dark.png", width=1280, until="providers", dark=True)
+        shoot(driver, page, images / "page-dark.png", width=1280, until="providers", dark=True)
         driver.quit()
 
 
-main()
+main(Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES)

@@ -58,7 +58,7 @@ def join(market: Market, role: RoleOptions, selling: SellingOptions, where: Conn
     """Train when asked, commit, score, sell, check the model, get paid. Stop it with Ctrl-C."""
     from martfl.federation import compose
     from martfl.federation.flower.roles import Selling
-    from martfl.market.task import load_data
+    from martfl.tasks.loading import load_data
 
     ask, account = None if selling.ask is None else parse_coins(selling.ask), role.unlock()
     place = {"account": account, "role": "provider", "config": role.config, "folder": role.folder}

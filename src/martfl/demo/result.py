@@ -142,8 +142,8 @@ def _verified(demo: Demo, epoch: int) -> bool:
 
 
 def _accuracy(demo: Demo, epoch: int) -> float:
-    model = demo.settler.floats(demo.acquirer.model_file(epoch))
-    return float(np.mean(demo.acquirer.task.logits(model, demo.test).argmax(axis=1) == demo.test[1]))
+    model = np.asarray(demo.settler.floats(demo.acquirer.model_file(epoch)), np.float32)
+    return next(iter(demo.acquirer.task.quality(model, demo.test).values()))
 
 
 def _standing(demo: Demo, epoch: int) -> int:

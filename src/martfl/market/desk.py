@@ -21,9 +21,11 @@ from martfl.market.purchases import FORGED, Purchases
 from martfl.market.settling import Settler
 from martfl.market.sketching import entries_of, first_block_after, make_scorer
 from martfl.market.steps import Drawn, Scores, Trained
-from martfl.market.task import Floats, Task
+from martfl.market.task import Floats
 from martfl.market.terms import Terms
 from martfl.scoring import Scorer, ScoringError
+from martfl.tasks.layout import Vector
+from martfl.tasks.protocol import Task, train_checked
 
 
 @dataclass
@@ -46,7 +48,7 @@ class Desk:
     def __post_init__(self) -> None:
         self.epoch = self.asking.epoch
         self.providers: Sequence[str] = list(self.offers)  # [n]
-        self.model: Floats = self.settler.floats(self.file)  # [m]
+        self.model: Floats = _single(self.settler.floats(self.file))  # [m]
         reward = self.purchases.reward
         self.asks: Floats = np.array([self.purchases.price(name) / reward for name in self.providers])  # [n]
 
@@ -56,7 +58,7 @@ class Desk:
     def own_update(self) -> Floats:
         """Trained on the root data; the same again after a restart."""
         self.journal.once(self.epoch, Trained, self._train)
-        return np.frombuffer(self.journal.blob(self.epoch, "own update") or b"", dtype=np.float64)
+        return np.frombuffer(self.journal.blob(self.epoch, "own update") or b"", dtype=np.float32)
 
     @property
     def score_error(self) -> float:
@@ -64,30 +66,30 @@ class Desk:
         return self._scorer.error.deviation
 
     @cached_property
-    def strata(self) -> NDArray[np.int64]:
-        """The true class of each root row [r]."""
-        return self.task.labels(self.root)
-
-    def logits(self, models: Sequence[Floats]) -> Floats:
-        """What each model gives every class for every row of the root data [k, r, classes]."""
-        return np.stack([self.task.logits(model, self.root) for model in models])
+    def strata(self) -> NDArray[np.int64] | None:
+        """Which root rows belong together, for classifiers the true class [r]; None where the task has no strata."""
+        return self.task.strata(self.root)
 
     def goodness(self, models: Sequence[Floats]) -> Floats:
-        """How sure each model is of the truth, for every row of the root data [k, r]."""
-        logits = self.logits(models)
-        shifted = logits - logits.max(axis=-1, keepdims=True)
-        log_p = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))  # [k, r, classes]
-        return np.asarray(np.take_along_axis(log_p, self.strata[None, :, None], axis=-1)[..., 0])
+        """How good each model is on every row of the root data, higher is better [k, r]."""
+        return self.task.goodness(_singles(models), self.root)
+
+    def logits(self, models: Sequence[Floats]) -> Floats | None:
+        """What each model gives every class for every root row [k, r, classes]; None where there are no classes."""
+        return self.task.logits(_singles(models), self.root)
 
     @property
     def labels(self) -> NDArray[np.int64]:
         """The true class of each root row, for rules of two steps."""
+        if self.strata is None:
+            raise MarketError(f"the rule {self.terms.selection.rule!r} judges classifiers; this task has no classes")
         return self.strata
 
     @cached_property
     def classes(self) -> int:
-        """How many classes the task has."""
-        return int(self.logits([self.model]).shape[-1])
+        """How many classes the task has, for rules of two steps."""
+        found = self.logits([self.model])
+        return 0 if found is None else int(found.shape[-1])
 
     # --- what a rule may do ----------------------------------------------------------------------------------------
 
@@ -112,7 +114,7 @@ class Desk:
 
     def update_of(self, name: str) -> Floats:
         """A delivered update as numbers."""
-        return self.settler.numbers.dequantise(self.purchases.here[name].values)
+        return _single(self.settler.numbers.dequantise(self.purchases.here[name].values))
 
     def forgers(self) -> set[str]:
         """Who delivered something else than it was scored by."""
@@ -137,7 +139,7 @@ class Desk:
         return chosen
 
     def _train(self) -> Trained:
-        update = np.asarray(self.task.train(self.model, self.root, seed=self.epoch), dtype=np.float64)
+        update = train_checked(self.task, _single(self.model), self.root, seed=self.epoch)
         self.journal.keep(self.epoch, "own update", update.tobytes())
         return Trained()
 
@@ -189,3 +191,12 @@ class Desk:
                 self.purchases.blame(name, FORGED, f"reported {checked.reported:.2f}, the update gives {truth}")
                 return False
         return True
+
+
+def _singles(models: Sequence[Floats]) -> list[Vector]:
+    return [_single(model) for model in models]
+
+
+def _single(vector: Floats) -> Vector:
+    """As float32, which holds what tasks compute with."""
+    return np.asarray(vector, np.float32)

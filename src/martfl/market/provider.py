@@ -32,10 +32,11 @@ from martfl.market.settling import Settler
 from martfl.market.shelf import Shelf
 from martfl.market.sketching import check_draw, entries_of, make_scorer
 from martfl.market.steps import BaselineSeen, KeyGiven, ModelChecked
-from martfl.market.task import Task
+from martfl.market.task import check_task
 from martfl.market.terms import Terms
 from martfl.market.watching import Watching
 from martfl.settlement.fixed_point import Overflow
+from martfl.tasks.protocol import Task, as_task
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +61,7 @@ class Provider:
     _turn: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     def __post_init__(self) -> None:
+        self.task = check_task(self.terms, as_task(self.task))
         check_code(self.trading)
         check_contract(self.terms, self.trading, self.settler)
         self.acquirer = self.trading.terms().acquirer

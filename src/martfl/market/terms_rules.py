@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from eth_utils.address import is_address
 
 from martfl.selection import STRATEGIES
+from martfl.tasks.layout import Layout
 
 if TYPE_CHECKING:
     from martfl.market.terms import Terms
@@ -29,6 +30,9 @@ def broken_rules(terms: "Terms") -> Iterator[str]:
 def _names(terms: "Terms") -> Iterator[Rule]:
     yield bool(terms.name.strip()) and len(terms.name) <= 100, "name must have 1 to 100 characters"
     yield ":" in terms.task.entry, f"task.entry must be 'module:function', got {terms.task.entry!r}"
+    if terms.layout:
+        listed = Layout.from_table(terms.layout).hash
+        yield terms.task.layout == listed, f"task.layout must be the hash of [layout], {listed}"
     yield terms.chain.since >= 0, f"chain.since must not be negative, got {terms.chain.since}"
 
 

@@ -99,16 +99,15 @@ def _unpacked(gguf: Path) -> Path:
     if (folder / "config.json").is_file():
         return folder
     log.warning("unpacking %s, once", gguf.name)
-    model = transformers.AutoModelForCausalLM.from_pretrained(
-        str(gguf.parent), gguf_file=gguf.name, dtype=torch.float32
-    )
+    read = transformers.AutoModelForCausalLM.from_pretrained(str(gguf.parent), gguf_file=gguf.name, dtype=torch.float32)
     tokenizer = transformers.AutoTokenizer.from_pretrained(str(gguf.parent), gguf_file=gguf.name)
-    if hasattr(model.config, "quantization_config"):
-        del model.config.quantization_config  # what is stored is no longer quantised
+    del read.config.quantization_config  # what is stored is no longer quantised
+    plain = type(read)(read.config)
+    plain.load_state_dict(read.state_dict())
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as part:
         made = Path(part) / "base"
-        model.save_pretrained(made)
+        plain.save_pretrained(made)
         tokenizer.save_pretrained(made)
         if not folder.exists():
             made.rename(folder)  # whole or not at all

@@ -31,7 +31,7 @@ def test_the_quickstart_shows_what_the_demo_prints(quickstart, pages):
 
 
 def _without_gas(text):
-    lines = (re.sub(r"\d+k │$", "gas │", line.rstrip()) for line in text.splitlines())
+    lines = (re.sub(r"\d\.\d\dM │$", "gas │", line.rstrip()) for line in text.splitlines())
     return "\n".join(lines)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
 from eth_tester.exceptions import TransactionFailed
-from eth_utils.address import to_canonical_address
+from eth_utils.address import to_canonical_address, to_checksum_address
 from eth_utils.crypto import keccak
 from eth_utils.exceptions import ValidationError
 from hexbytes import HexBytes
@@ -44,6 +44,8 @@ class EmbeddedChain(Chain):
         self._lock = threading.RLock()
         self.chain_id = CHAIN_ID
         self.web3 = Web3(LocalProvider(self._backend, self._lock))
+        # Who reads without a name: else web3 asks for all accounts before every call.
+        self.web3.eth.default_account = to_checksum_address(self.accounts[0].address)
 
     def now(self) -> int:
         return int(self._backend.head.timestamp)

@@ -5,7 +5,7 @@ function's output; `commit_inputs`; `verify_aggregation`, by anybody. A provider
 update calls `refute_commitment`. All of these are calls of the prover, a contract that serves many markets.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
@@ -17,8 +17,8 @@ from web3.contract.contract import ContractFunction
 
 from martfl.chain import events as ev
 from martfl.chain.compile import compiled
-from martfl.chain.network import Chain
-from martfl.chain.state import NO_TOKEN, Listing, Offer, Publication, SampledStart, Sampling, Terms
+from martfl.chain.network import Chain, Receipt, RevertedError, receipt_of
+from martfl.chain.state import NO_TOKEN, Listing, Offer, ProofState, Publication, SampledStart, Sampling, Terms
 from martfl.chain.trading import Done, Trading, addresses, named, put, words
 from martfl.errors import InputError
 from martfl.settlement.sampled import curve
@@ -75,14 +75,20 @@ class SampledTrading(Trading):
         ]
         return self.send(self._f.publish_model(epoch, content, root, entries), account, 0, key)
 
+    # Anybody may draw, submit and verify. Where somebody was faster the step is done: its receipt is what comes back.
+
     def draw_samples(self, epoch: int, *, account: LocalAccount, key: str | None = None) -> Done:
-        """Have the block after publication name the seed of the delay function."""
-        return self._prove(self._p.draw_samples(self.address, epoch), account, key)
+        """Have the block after publication name the seed of the delay function.
+
+        That block must be closed: a node tells what a call would do in its latest block, so there must be two of them.
+        """
+        call = self._p.draw_samples(self.address, epoch)
+        return self._once(ev.SamplesDrawn, epoch, lambda: self._prove(call, account, key))
 
     def submit_randomness(self, epoch: int, *, proof: VdfProof, account: LocalAccount, key: str | None = None) -> Done:
         """Post the delay function's output."""
         call = self._p.submit_randomness(self.address, epoch, wide(proof.y), wide(proof.pi), proof.nonce)
-        return self._prove(call, account, key)
+        return self._once(ev.RandomnessSubmitted, epoch, lambda: self._prove(call, account, key))
 
     def challenge_randomness(
         self, epoch: int, *, proof: VdfProof, account: LocalAccount, key: str | None = None
@@ -122,7 +128,7 @@ class SampledTrading(Trading):
             key_words(key_of_market),
             proof_words(proof),
         )
-        return self.send(call, account, 0, key)  # it is the market that says how it ended
+        return self._once(ev.EpochProved, epoch, lambda: self._prove(call, account, key))
 
     def refute_commitment(
         self, epoch: int, *, offer: Offer, objection: Objection, account: LocalAccount, key: str | None = None
@@ -171,6 +177,10 @@ class SampledTrading(Trading):
         """What the proof of the latest epoch is about."""
         return Publication(**named(self._f.publication(epoch).call(), Publication))
 
+    def proof(self) -> ProofState:
+        """How far the proof of the latest epoch is."""
+        return ProofState(**named(self._f.proof().call(), ProofState))
+
     def proof_events(self, kind: type[P], *, epoch: int) -> list[P]:
         """What the prover said about an epoch of this market, oldest first."""
         return self._events(self.prover, kind, market=self.address, epoch=epoch)
@@ -203,9 +213,26 @@ class SampledTrading(Trading):
         return self.prover.functions
 
     def _prove(self, call: ContractFunction, account: LocalAccount, key: str | None) -> Done:
-        receipt = self.chain.send(call, account=account, key=key)
+        return self._done(self.chain.send(call, account=account, key=key))
+
+    def _done(self, receipt: Receipt) -> Done:
         said = (*ev.decode(self.prover, receipt.logs), *ev.decode(self.contract, receipt.logs))
         return Done(receipt, said)
+
+    def _once(self, kind: type[ev.Event], epoch: int, send: Callable[[], Done]) -> Done:
+        """Send, unless the step is done already; a step that somebody else took is refused, and looked for."""
+        try:
+            return send()
+        except RevertedError:
+            ours = issubclass(kind, ev.ProverEvent)
+            source = self.prover if ours else self.contract
+            filters = {"epoch": epoch} | ({"market": self.address} if ours else {})
+            event = getattr(source.events, kind.__name__)()
+            found = event.get_logs(argument_filters=filters, from_block=self.since)
+            if not found:
+                raise
+            receipt = self.chain.web3.eth.get_transaction_receipt(found[0]["transactionHash"])
+            return self._done(receipt_of(receipt))
 
 
 def proof_words(proof: Proof) -> list[int]:

@@ -133,6 +133,17 @@ class Publication:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProofState:
+    """How far the proof of a sampled market's latest epoch is; words of zeros stand for steps to come."""
+
+    epoch: int
+    seed: bytes
+    randomness: bytes
+    output: bytes
+    inputs: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
 class Deadlines:
     """The last seconds of an epoch's windows."""
 

@@ -105,7 +105,7 @@ def _epochs(result: "DemoResult") -> Table:
         judged = (len(e.prices), len(e.weights), len(e.caught))
         verdict = "verified" if e.verified else e.phase.lower()
         paid, bonus = sum(e.paid.values()), sum(e.bonus.values())
-        costs = (_ether(paid - bonus), _ether(bonus), f"{sum(e.gas.values()) / 1000:,.0f}k")
+        costs = (_ether(paid - bonus), _ether(bonus), f"{sum(e.gas.values()) / 10**6:.2f}M")
         rows.append((f"{e.epoch} {verdict}", f"{100 * e.mta:.1f} %", *judged, *costs))
     heads = ["epoch", "accuracy", "bought", "in model", "caught", "prices", "bonus", "gas"]
     return table("Epoch by epoch, amounts in ETH", heads, rows)

@@ -100,7 +100,7 @@ def _in_words(story: Story, paid: int, winners: int, grave: int) -> str:
         f"{plural(len(story.parties), 'provider')} offered updates of a model to one acquirer over "
         f"{plural(len(story.epochs), 'epoch')}.",
         f"The {words} went from {percent(start)} to {percent(now)}." if now is not None else "",
-        f"{money(story, paid)} went to {plural(winners, 'provider')}; what was not bought was never handed over.",
+        f"{money(story, paid)} went to {plural(winners, 'provider')}; what was not bought, nobody has read.",
         f"{plural(len(caught), 'provider was', 'providers were')} caught cheating: no weight, no bonus."
         if caught
         else "",

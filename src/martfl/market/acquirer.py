@@ -89,7 +89,7 @@ class Acquirer:
             raise MarketError(f"the market's acquirer is {posted.acquirer}, this wallet is {self.account.address}")
         if self.trading.epoch_count() > self.finished() + 1:
             raise MarketError("the chain is ahead of the journal: go on with the journal that the market was run with")
-        self.strategy = Bridge(self.terms.selection.rule, **self.terms.selection.options)
+        self.strategy: Any = Bridge(self.terms.selection.rule, **self.terms.selection.options)
 
     def run(self, epochs: int) -> None:
         """Trade until `epochs` epochs are over, going on with one that was interrupted."""

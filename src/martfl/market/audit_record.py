@@ -103,7 +103,8 @@ class Record:
 
     def phase(self, now: int) -> Phase:
         """The phase that the events lead to in second `now`."""
-        if not self.history.published(self.epoch):
+        published = [*self._times(ev.ModelPublished), *self._times(ev.RootPublished)]
+        if not published or now < published[0]:
             return self._unpublished(now)
         silent = set(self.bought) - self.delivered - set(self.refuted)
         refutable = set(self.revealed) - set(self.refuted) - self.accepted - set(self.weights)
@@ -123,6 +124,9 @@ class Record:
         published = self.history.entries_of(ev.RootPublished, self.epoch)
         proved = self.history.entries_of(ev.EpochProved, self.epoch)
         return (proved or published)[0].at + self.trading.terms().settle_window
+
+    def _times(self, kind: type[ev.Event]) -> list[int]:
+        return self.history.times(kind, self.epoch)
 
     def _unpublished(self, now: int) -> Phase:
         if now <= self.times.commit:

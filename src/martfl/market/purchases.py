@@ -67,10 +67,11 @@ class Purchases:
             self.journal.once(epoch, Purchased, lambda: self._send(order.providers, label), label=label)
         bought = self.prices()
         wanted = [name for name in names if name in bought]
-        return self.journal.once(epoch, KeysTaken, lambda: self._fetch_keys(wanted), label=label).providers
+        taken = self.journal.once(epoch, KeysTaken, lambda: KeysTaken(providers=self.fetch_keys(wanted)), label=label)
+        return taken.providers
 
-    def _fetch_keys(self, names: Sequence[str]) -> KeysTaken:
-        """Ask the bought for keys that are not here yet, or take them from the chain; open what they open."""
+    def fetch_keys(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Ask the bought for keys that are not here yet, or take them from the chain; whose update is here then."""
         missing = [name for name in names if name not in self.here]
         request = ms.KeyRequest(epoch=self.act.epoch, key=self._sealing_key().public.hex())
         until = self.times.keys - self.margin  # afterwards keys come on chain
@@ -79,7 +80,7 @@ class Purchases:
         secrets = {name: secret for name, secret in given.items() if secret is not None}
         revealed = {event.provider: event.key for event in self._reveals() if event.provider in missing}
         self._take({**revealed, **secrets})
-        return KeysTaken(providers=tuple(name for name in names if name in self.here))
+        return tuple(name for name in names if name in self.here)
 
     # --- keys on chain ---------------------------------------------------------------------------------------------
 

@@ -10,7 +10,8 @@ from interfaces import ITrading
 VICTIM: immutable(address)
 PROVER: immutable(address)
 OWNER: immutable(address)
-heard: public(uint256)      # how often the prover said that a proof failed
+heard: public(uint256)      # how often the prover said something
+proof: public(ISampled.Proof)
 passed_on: public(uint256)  # how often the victim listened
 back: bool
 
@@ -56,18 +57,24 @@ def is_of(epoch: uint256, provider: address, commitment: bytes32, seal: bytes32)
 
 
 @external
+def keep(proof: ISampled.Proof):
+    self.proof = proof
+    self._pass_on(abi_encode(proof, method_id=method_id("keep((uint256,bytes32,bytes32,bytes32,bytes32))")))
+
+
+@external
 def proved(epoch: uint256):
     self._pass_on(abi_encode(epoch, method_id=method_id("proved(uint256)")))
 
 
 @external
 def failed(epoch: uint256):
-    self.heard += 1
     self._pass_on(abi_encode(epoch, method_id=method_id("failed(uint256)")))
 
 
 @internal
-def _pass_on(data: Bytes[36]):
+def _pass_on(data: Bytes[164]):
+    self.heard += 1
     if raw_call(VICTIM, data, revert_on_failure=False):
         self.passed_on += 1
     if self.back:

@@ -14,6 +14,7 @@ import pytest
 from eth_account.signers.local import LocalAccount
 from eth_utils import keccak
 
+from martfl.chain.embedded import EmbeddedChain
 from martfl.chain.network import RevertedError
 from martfl.chain.signing import sign_claim, sign_commit
 from martfl.chain.state import Listing, Offer, SignedClaim, SignedCommit, Terms, price_of
@@ -226,8 +227,8 @@ class Market:
         self.next_at(self.deadline(name))
 
     def after(self, name: str) -> None:
-        """The next transaction runs in the first second after a window."""
-        self.next_at(self.deadline(name) + 1)
+        """The next transaction runs in the first second after a window; a node estimates it a little before."""
+        self.next_at(self.deadline(name) + (1 if isinstance(self.chain, EmbeddedChain) else 4))
 
     def past(self, name: str) -> None:
         """A window is over, for who reads as well."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 from markets import Market, Seller, offer_of, word
 
+from martfl.chain.embedded import EmbeddedChain
 from martfl.chain.events import SamplesDrawn
 from martfl.chain.sampled import SampledTrading
 from martfl.chain.state import SampledStart, Sampling
@@ -53,7 +54,7 @@ def model_tree(values) -> Tree:
 
 
 def garbled(body: bytes, shape: TreeShape, leaf: int = 0) -> bytes:
-    """One sealed word is another; its node in the salted tree stays. The last leaf is the blinding's, and has no word."""
+    """One sealed word is another, its node in the salted tree stays; or, in the last leaf, the hash of the blinding."""
     at = 64 * shape.leaves + 31 if leaf == shape.leaves else 32 * leaf + 31
     return body[:at] + bytes([body[at] ^ 0x55]) + body[at + 1 :]
 
@@ -127,11 +128,22 @@ class SampledMarket(Market):
 
     def draw(self, **changes):
         """The block after publication is closed, then anybody draws; the delay is computed."""
-        if self.chain.web3.eth.block_number == self.trading.publication(self.epoch).number:
+        published = self.trading.publication(self.epoch).number
+        while self.chain.web3.eth.block_number < published + (1 if isinstance(self.chain, EmbeddedChain) else 2):
             self.chain.travel(1)
         done = self.trading.draw_samples(self.epoch, **({"account": self.stranger} | changes))
         self.delay = delay_of(done.event(SamplesDrawn).seed)
         return done
+
+    def at_prover(self, name: str, *arguments, account):
+        """A call of the prover for this market as it is: the client would find out who was faster."""
+        call = self.trading.prover.functions[name](self.trading.address, *arguments)
+        return self.chain.send(call, account=account)
+
+    def delay_at(self, epoch: int, trading) -> VdfProof:
+        """The delay function's output for an epoch whose samples are drawn."""
+        (drawn,) = trading.proof_events(SamplesDrawn, epoch=epoch)
+        return delay_of(drawn.seed)
 
     def randomise(self, **changes):
         values = {"proof": self.delay, "account": self.acquirer}

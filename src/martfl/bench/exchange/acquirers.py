@@ -264,7 +264,7 @@ def veto_out_of_spite() -> Outcome:
 def penalty_dodged() -> Outcome:
     with open_world(others=1) as world:
         world.rogue(0, ask=0)
-        epoch, shop = _taken(world)
+        epoch, _ = _taken(world)
         epoch.act.clock.wait_until(world.trading.deadlines(epoch.number).publish)
         with suppress(RevertedError):
             _publish_nobody(epoch, world)

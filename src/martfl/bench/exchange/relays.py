@@ -12,7 +12,7 @@ from martfl.chain.network import ChainError, Receipt, RevertedError, Step
 from martfl.chain.signing import sign_claim
 from martfl.chain.state import SignedClaim, SignedCommit
 from martfl.errors import MartflError
-from martfl.market import provider
+from martfl.market import guard
 from martfl.market.provider import Provider
 
 DEPTH = 3
@@ -165,7 +165,7 @@ def _ask_key(world: World, epoch: Any, name: str) -> bool:
     before = world.chain.snapshot()
     world.trading.buy(epoch.number, offers=[shop.offers[name]], account=world.buyer)
     with suppress(MartflError):
-        shop.fetch_keys([name])
+        shop._fetch_keys([name])
     world.chain.revert(before)  # the purchase never was
     return name in shop.here
 
@@ -174,7 +174,7 @@ def _ask_key(world: World, epoch: Any, name: str) -> bool:
 def reorganised_purchase() -> Outcome:
     """A key is given only for a purchase that is deep in the chain: the seller refuses, and nothing is read."""
     with open_world(honest=1, chain=DeepChain) as world:
-        patience, provider.PATIENCE = provider.PATIENCE, 0.5
+        patience, guard.PATIENCE = guard.PATIENCE, 0.5
         try:
             epoch = world.rogue_epoch()
             epoch.begin(first_file(world))
@@ -183,7 +183,7 @@ def reorganised_purchase() -> Outcome:
             world.chain.travel(1)
             read = _ask_key(world, epoch, world.honest[0].account.address)
         finally:
-            provider.PATIENCE = patience
+            guard.PATIENCE = patience
         outcome = of_acquirer(world)
         return Outcome(gain=outcome.gain if not read else ASK, short=outcome.short)
 

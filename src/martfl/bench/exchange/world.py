@@ -204,7 +204,8 @@ class RogueEpoch:
         act = Acting(world.trading, world.buyer, world.clock(), self.number)
         market = wire.Market(world.chain.chain_id, world.trading.address)
         size = world.settler.parameters
-        self.asking = Asking(world.link(), market, world.buyer, self.journal, self.number, size, 60.0)
+        now = world.chain.next_second
+        self.asking = Asking(world.link(), market, world.buyer, self.journal, self.number, size, 60.0, now)
         self.steps = Epoch(world.terms, act, self.asking, world.settler, self.journal, lambda *_: None)
         self.act = act
 
@@ -218,8 +219,9 @@ class RogueEpoch:
     def shop(self) -> Purchases:
         """What the sellers offer."""
         offers = self.steps.offers(set())
-        reward = self.world.trading.read_epoch(self.number).reward
-        return Purchases(self.act, self.asking, self.world.settler, self.journal, offers, reward)
+        reward, margin = self.world.trading.read_epoch(self.number).reward, self.world.terms.deadlines.margin
+        parts = (self.act, self.asking, self.world.settler, self.journal, offers, reward)
+        return Purchases(*parts, self.steps.times, margin)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 # pragma evm-version prague
 # pragma optimize gas
 """
-@title The proof of sampled settlement: one contract serves all markets, each for its latest epoch. It holds no money.
+@title The proof of sampled settlement: no state, no money, one copy serves all markets, each for its latest epoch.
 @notice Hash of a block after publication -> delay function -> indices -> sampled values opened from both roots -> Groth16.
         The contract assembles the public inputs itself: weights as published, values as opened, commitments as posted.
         All steps fall into the market's window after publication; the market fails the epoch where they do not.
@@ -31,9 +31,6 @@ DOMAIN: constant(Bytes[18]) = b"martfl/sampling/v2"
 REACH: constant(uint256) = 256  # blocks whose hash the chain still knows
 
 
-proofs: public(HashMap[address, IProver.Proof])
-
-
 @external
 def draw_samples(market: ISampled, epoch: uint256):
     """
@@ -42,14 +39,17 @@ def draw_samples(market: ISampled, epoch: uint256):
     @param epoch Its latest epoch.
     """
     about: ISampled.Publication = staticcall market.publication(epoch)
-    assert self.proofs[market.address].epoch != epoch, "prover: samples are drawn"
+    before: ISampled.Proof = staticcall market.proof()
+    assert before.epoch != epoch, "prover: samples are drawn"
     later: uint256 = about.number + 1
     assert block.number > later, "prover: the block that draws is not there yet"
     assert block.number <= later + REACH, "prover: the block that draws is out of reach"
     context: bytes32 = keccak256(abi_encode(chain.id, market, epoch))
     seed: bytes32 = keccak256(concat(DOMAIN, context, about.nonces, about.base, about.next, blockhash(later)))
-    self.proofs[market.address] = IProver.Proof(
-        epoch=epoch, seed=seed, randomness=empty(bytes32), output=empty(bytes32), inputs=empty(bytes32)
+    extcall market.keep(
+        ISampled.Proof(
+            epoch=epoch, seed=seed, randomness=empty(bytes32), output=empty(bytes32), inputs=empty(bytes32)
+        )
     )
     log IProver.SamplesDrawn(market=market.address, epoch=epoch, seed=seed)
 
@@ -65,18 +65,20 @@ def submit_randomness(market: ISampled, epoch: uint256, output: uint256[8], proo
     @param counter The number of the challenge that is prime.
     """
     about: ISampled.Publication = staticcall market.publication(epoch)  # reverts where no proof is due
-    assert self.proofs[market.address].epoch == epoch, "prover: samples are not drawn"
-    assert self.proofs[market.address].randomness == empty(bytes32), "prover: randomness is known"
+    state: ISampled.Proof = staticcall market.proof()
+    assert state.epoch == epoch, "prover: samples are not drawn"
+    assert state.randomness == empty(bytes32), "prover: randomness is known"
     fixed: ISampled.Sampling = staticcall market.sampling()
     if fixed.optimistic:
         self._only_acquirer(market)
     else:
-        assert self._delay_holds(market, fixed, output, proof, counter), "prover: delay function does not verify"
-    randomness: bytes32 = keccak256(abi_encode(output))
-    self.proofs[market.address].output = keccak256(abi_encode(output, proof, counter))
-    self.proofs[market.address].randomness = randomness
+        holds: bool = vdf.holds(state.seed, fixed.vdf_steps, output, proof, counter)
+        assert holds, "prover: delay function does not verify"
+    state.randomness = keccak256(abi_encode(output))
+    state.output = keccak256(abi_encode(output, proof, counter))
+    extcall market.keep(state)
     log IProver.RandomnessSubmitted(
-        market=market.address, epoch=epoch, randomness=randomness, output=output, proof=proof, counter=counter
+        market=market.address, epoch=epoch, randomness=state.randomness, output=output, proof=proof, counter=counter
     )
 
 
@@ -93,10 +95,11 @@ def challenge_randomness(market: ISampled, epoch: uint256, output: uint256[8], p
     """
     fixed: ISampled.Sampling = staticcall market.sampling()
     assert fixed.optimistic, "prover: already verified"
-    state: IProver.Proof = self.proofs[market.address]
+    state: ISampled.Proof = staticcall market.proof()
     submitted: bytes32 = keccak256(abi_encode(output, proof, counter))
     assert state.epoch == epoch and state.output == submitted, "prover: not what was submitted"
-    assert not self._delay_holds(market, fixed, output, proof, counter), "prover: delay function verifies"
+    holds: bool = vdf.holds(state.seed, fixed.vdf_steps, output, proof, counter)
+    assert not holds, "prover: delay function verifies"
     extcall market.failed(epoch)
     log IProver.RandomnessRefuted(market=market.address, epoch=epoch)
 
@@ -126,7 +129,7 @@ def commit_inputs(
     self._only_acquirer(market)
     about: ISampled.Publication = staticcall market.publication(epoch)
     fixed: ISampled.Sampling = staticcall market.sampling()
-    state: IProver.Proof = self.proofs[market.address]
+    state: ISampled.Proof = staticcall market.proof()
     assert state.epoch == epoch and state.randomness != empty(bytes32), "prover: randomness is not known"
     assert state.inputs == empty(bytes32), "prover: inputs are committed"
     assert keccak256(abi_encode(providers, weights)) == about.listed, "prover: not who was published"
@@ -147,7 +150,8 @@ def commit_inputs(
         inputs.append(value)
     for i: uint256 in range(fixed.providers, bound=ledger.MAX):
         inputs.append(commitments[i] if i < len(commitments) else fixed.empty_commitment)
-    self.proofs[market.address].inputs = keccak256(abi_encode(providers, inputs))
+    state.inputs = keccak256(abi_encode(providers, inputs))
+    extcall market.keep(state)
     log IProver.InputsCommitted(market=market.address, epoch=epoch, providers=providers, inputs=inputs)
 
 
@@ -170,7 +174,7 @@ def verify_aggregation(
     @param key The verifying key's words.
     @param proof A, B, C as EIP-197 wants them.
     """
-    self._check_inputs(market, epoch, providers, inputs)
+    self._with_inputs(market, epoch, providers, inputs)
     fixed: ISampled.Sampling = staticcall market.sampling()
     assert keccak256(slice(abi_encode(key), 64, 32 * len(key))) == fixed.verifying_key, "prover: not the market's key"
     assert groth16.holds(key, inputs, proof), "prover: proof does not verify"
@@ -204,7 +208,7 @@ def refute_commitment(
     @param openings For each sample: word, salt, path in the provider's tree.
     @param constants Poseidon's, round by round, then the matrix.
     """
-    self._check_inputs(market, epoch, providers, inputs)
+    state: ISampled.Proof = self._with_inputs(market, epoch, providers, inputs)
     fixed: ISampled.Sampling = staticcall market.sampling()
     hashed: bytes32 = keccak256(slice(abi_encode(constants), 64, 32 * len(constants)))
     assert hashed == fixed.poseidon, "prover: not Poseidon's constants"
@@ -212,7 +216,7 @@ def refute_commitment(
     bound: bytes32 = keccak256(concat(keccak256(cap), keccak256(convert(blinding, bytes32))))
     provider: address = providers[position]
     assert staticcall market.is_of(epoch, provider, keccak256(bound), seal), "prover: not the provider's root"
-    draw: samples.Draw = self._draw(fixed, self.proofs[market.address])
+    draw: samples.Draw = self._draw(fixed, state)
     right: uint256 = samples.opened_commitment(draw, blinding, cap, openings, constants)
     assert right != inputs[len(inputs) - fixed.providers + position], "prover: commitment is right"
     extcall market.failed(epoch)
@@ -271,23 +275,20 @@ def _only_acquirer(market: ISampled):
 
 @internal
 @view
-def _check_inputs(
-    market: ISampled, epoch: uint256, providers: DynArray[address, ledger.MAX], inputs: DynArray[uint256, groth16.MAX_INPUTS]
-):
-    state: IProver.Proof = self.proofs[market.address]
+def _with_inputs(
+    market: ISampled,
+    epoch: uint256,
+    providers: DynArray[address, ledger.MAX],
+    inputs: DynArray[uint256, groth16.MAX_INPUTS],
+) -> ISampled.Proof:
+    # The proof's state, where these are the inputs that were committed.
+    state: ISampled.Proof = staticcall market.proof()
     hashed: bytes32 = keccak256(abi_encode(providers, inputs))
     assert state.epoch == epoch and state.inputs == hashed, "prover: not the committed inputs"
+    return state
 
 
 @internal
-@view
-def _draw(fixed: ISampled.Sampling, state: IProver.Proof) -> samples.Draw:
+@pure
+def _draw(fixed: ISampled.Sampling, state: ISampled.Proof) -> samples.Draw:
     return samples.Draw(randomness=state.randomness, parameters=fixed.parameters, samples=fixed.samples)
-
-
-@internal
-@view
-def _delay_holds(
-    market: ISampled, fixed: ISampled.Sampling, output: uint256[8], proof: uint256[8], counter: uint256
-) -> bool:
-    return vdf.holds(self.proofs[market.address].seed, fixed.vdf_steps, output, proof, counter)

@@ -47,11 +47,3 @@ def test_code_of_market_and_prover_is_recognised(market, make_market):
 def test_contract_checks_the_sampling(make_market, market, sampling, reason):
     with market.refused(reason):
         make_market(sampling=sampling)
-
-
-@pytest.mark.parametrize("name", ["proved", "failed"])
-def test_only_the_prover_says_how_it_ended(market, name):
-    market.with_inputs()
-    for account in (market.acquirer, market.stranger, market.sellers[0].account):
-        with market.refused("only the prover"):
-            market.chain.send(market.trading.contract.functions[name](1), account=account)

@@ -3,6 +3,7 @@
 import pytest
 
 from martfl.chain.events import SamplesDrawn
+from martfl.chain.state import ProofState
 from martfl.settlement.keccak import keccak, word
 
 DOMAIN = b"martfl/sampling/v2"
@@ -21,7 +22,9 @@ def test_seed_names_chain_market_epoch_roots_secrets_and_the_next_block(market):
     done = market.draw()
     drawn = done.event(SamplesDrawn)
     assert (drawn.market, drawn.epoch, drawn.seed) == (market.trading.address, 1, expected_seed(market))
-    assert market.trading.prover.functions.proofs(market.trading.address).call()[:2] == (1, drawn.seed)
+    empty = bytes(32)
+    expected = ProofState(epoch=1, seed=drawn.seed, randomness=empty, output=empty, inputs=empty)
+    assert market.trading.proof() == expected
 
 
 def test_not_before_the_next_block_is_closed(market):
@@ -51,11 +54,20 @@ def test_while_the_chain_knows_the_block(market, blocks, to_the_second):
 def test_once(market):
     market.drawn()
     with market.refused("samples are drawn", by="prover"):
-        market.trading.draw_samples(1, account=market.acquirer)
+        market.at_prover("draw_samples", 1, account=market.acquirer)
     market.randomise()
     market.commit_inputs()
     with market.refused("samples are drawn", by="prover"):
-        market.trading.draw_samples(1, account=market.acquirer)
+        market.at_prover("draw_samples", 1, account=market.acquirer)
+
+
+def test_client_takes_the_step_as_done_where_somebody_was_faster(market):
+    """Else whoever draws first could stop an acquirer's program, which would then lose its penalty."""
+    market.published()
+    theirs = market.draw(account=market.stranger)
+    mine = market.trading.draw_samples(1, account=market.acquirer, key="draw")
+    assert mine.event(SamplesDrawn) == theirs.event(SamplesDrawn)
+    assert mine.receipt.transaction == theirs.receipt.transaction
 
 
 def test_not_before_publication_and_not_after_the_window(market):
@@ -72,12 +84,12 @@ def test_each_epoch_draws_anew(market):
     market.settled()
     first = market.trading.proof_events(SamplesDrawn, epoch=1)[0].seed
     with market.refused("not the latest epoch"):
-        market.open() and market.trading.draw_samples(1, account=market.stranger)
+        market.open() and market.at_prover("draw_samples", 1, account=market.stranger)
     market.relay()
     market.after("commit")
     market.buy(0)
     market.publish({0: 65_536})
     second = market.draw().event(SamplesDrawn).seed
     assert second != first
-    state = market.trading.prover.functions.proofs(market.trading.address).call()
-    assert state == (2, second, bytes(32), bytes(32), bytes(32))
+    empty = bytes(32)
+    assert market.trading.proof() == ProofState(epoch=2, seed=second, randomness=empty, output=empty, inputs=empty)

@@ -57,7 +57,7 @@ def test_no_more_than_the_circuits_slots(make_market):
 @pytest.mark.parametrize("weight", [0, 65_537, 2**255])
 def test_no_slot_of_no_weight(market, weight):
     market.bought()
-    listings = market.listings({0: 65_536}) + [Listing(offer=market.sellers[1].offer, weight=weight)]
+    listings = [*market.listings({0: 65_536}), Listing(offer=market.sellers[1].offer, weight=weight)]
     with market.refused("weight must be 1 to 65536"):
         market.publish({0: 65_536}, listings=listings)
 

@@ -8,6 +8,7 @@ import pytest
 from sampled_market import delay_of
 
 from martfl.chain.events import RandomnessSubmitted
+from martfl.chain.sampled import wide
 from martfl.chain.state import Phase
 from martfl.settlement.sampled import sampling
 from martfl.settlement.sampled.vdf import N, VdfProof, challenge, hash_to_group, randomness
@@ -30,9 +31,12 @@ def test_after_the_draw_and_once(market):
     with market.refused("samples are not drawn", by="prover"):
         market.randomise()
     market.draw()
-    market.randomise()
+    done = market.randomise(account=market.stranger)
+    words = (1, wide(market.delay.y), wide(market.delay.pi), market.delay.nonce)
     with market.refused("randomness is known", by="prover"):
-        market.randomise()
+        market.at_prover("submit_randomness", *words, account=market.acquirer)
+    again = market.randomise()  # the client sees that it is done
+    assert again.event(RandomnessSubmitted) == done.event(RandomnessSubmitted)
 
 
 def test_not_after_the_window(market):
@@ -67,7 +71,7 @@ def test_forgeries_are_refused(market, kind):
 
 def test_composite_challenge_is_refused(market):
     market.drawn()
-    seed = bytes(market.trading.prover.functions.proofs(market.trading.address).call()[1])
+    seed = market.trading.proof().seed
     x, y = hash_to_group(seed), gmpy2.mpz(market.delay.y)
     nonce = next(n for n in range(4096) if not gmpy2.is_prime(challenge(x, y, squarings=market.steps, nonce=n)))
     ell = challenge(x, y, squarings=market.steps, nonce=nonce)
@@ -82,7 +86,7 @@ def test_composite_challenge_is_refused(market):
 @pytest.mark.parametrize("steps", [264, 299, 301, 600])
 def test_another_delay_is_refused(market, steps):
     market.drawn()
-    seed = bytes(market.trading.prover.functions.proofs(market.trading.address).call()[1])
+    seed = market.trading.proof().seed
     with market.refused("delay function does not verify", by="prover"):
         market.randomise(proof=delay_of(seed, steps))
 

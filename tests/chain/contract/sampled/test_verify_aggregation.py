@@ -75,9 +75,13 @@ def test_false_proofs_are_refused_and_change_nothing(market):
 
 
 def test_once(market):
-    market.proved()
+    market.with_inputs()
+    proof, posted = market.prove(), market.trading.inputs(1)
+    market.verify(proof=proof)
+    words = (1, list(posted.providers), list(posted.inputs), key_words(keys()[1]), proof_words(proof))
     with market.refused("wrong phase"):
-        market.verify()
+        market.at_prover("verify_aggregation", *words, account=market.acquirer)
+    assert market.verify(proof=proof, account=market.acquirer).event(EpochProved) == EpochProved(epoch=1)
 
 
 def test_not_after_the_window(market, to_the_second):

@@ -24,10 +24,10 @@ venv: .venv/.ready
 		|| { echo "$(PYTHON) is older than Python 3.11 or missing; name another: make PYTHON=/path/to/python3"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip --constraint constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[federation,dashboard,tracking,llm,dev]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[federation,dashboard,tracking,ray,llm,dev]"
 	touch $@
 
-# Programs that only the tests need: anvil and snarkjs (npm), chromium (Debian). Absent ones skip their tests.
+# What only the tests need: anvil and snarkjs (npm), chromium (Debian), byzfl (pip). Absent ones skip their tests.
 tools:
 	@tools/setup
 

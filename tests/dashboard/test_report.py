@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import json
 import re
 
 import pytest
@@ -17,6 +16,7 @@ from martfl.dashboard.sections import NAVIGATION
 from martfl.dashboard.words import anchor, money
 from martfl.errors import InputError
 from martfl.lab.command import Request, execute
+from martfl.lab.store import Store
 
 LAB = """
 title = "A small table"
@@ -120,9 +120,9 @@ def test_the_command_writes_it_where_it_is_told(demo, tmp_path):
 def test_a_report_of_the_lab(lab, tmp_path):
     folder = lab.parent / "small"
     text = write_lab_report(folder, tmp_path / "lab.html", experiment=lab).read_text()
-    records = [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
+    records = Store(folder).records()
     assert len(groups(records)) == 2 and all(len(runs) == 2 for _, runs in groups(records))
-    mean = 50 * sum(r["mta"] for r in records if r["name"] == "fedavg")
+    mean = 50 * sum(r.mta for r in records if r.name == "fedavg")
     assert f"{mean:.1f} ±" in text and "A small table" in text
     assert 'src="data:image/svg+xml;base64,' in text and "<polyline" in text
 

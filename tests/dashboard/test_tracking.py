@@ -32,9 +32,9 @@ def test_a_market_epoch_by_epoch(made_up, tmp_path):
 def test_a_lab_live_and_afterwards(tmp_path):
     runs = [make_config({"participants": 4, "root_rows": 60, "epochs": 1, "rounds": 2, "rule": "fedavg"})]
     listener = TrackingListener(tmp_path / "live")
-    (record,) = run_all(runs, folder=tmp_path / "runs", listener=listener)
+    (result,) = run_all(runs, folder=tmp_path / "runs", listener=listener)
     track(tmp_path / "runs", tmp_path / "after")
     (live,), (after,) = (list((tmp_path / name).iterdir()) for name in ("live", "after"))
-    rows = Store(tmp_path / "runs").read_rounds(record["id"])
+    rows = Store(tmp_path / "runs").rounds()[result.key]
     expected = {int(row["round"]): row["mta"] for row in rows if row["mta"] is not None}
     assert expected and scalars(live)["mta"] == pytest.approx(expected) == scalars(after)["mta"]

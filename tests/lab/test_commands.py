@@ -69,7 +69,7 @@ def test_the_plain_command_needs_torch_and_numpy_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--rule", "nonsense"], "unknown rule 'nonsense': choose one of cffl"),
+        (["--rule", "nonsense"], "unknown rule 'nonsense': choose one of alignins"),
         (["--dataset", "fmnist", "--data", "nowhere"], "no file nowhere/fashion-mnist"),
         (["--seeds", "a"], "--seeds takes whole numbers"),
         (["--only", "seed=1"], "--only chooses among the runs of a file"),

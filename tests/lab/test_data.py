@@ -1,6 +1,7 @@
 """Official formats in, arrays out; what is missing or malformed is named."""
 
 import gzip
+import json
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from martfl.errors import InputError
 from martfl.lab.data import DataError, Dataset, Preset, dataset_names, load_dataset, register_dataset, registry
+from martfl.lab.data.heart import HOSPITALS, features
 from martfl.lab.data.images import read_cifar, read_idx
 from martfl.lab.data.text import encode, vocabulary
 
@@ -102,7 +104,80 @@ def test_ag_news_takes_the_description_where_the_title_is_empty(tmp_path: Path) 
         load_dataset("ag-news", folder=tmp_path)
 
 
-@pytest.mark.parametrize("name", ["fmnist", "cifar10", "trec", "ag-news"])
+def write_hospitals(folder: Path, patients: int = 30) -> Path:
+    """Made-up patients in the official format: the disease shows in the pulse."""
+    rng = np.random.default_rng(0)
+    (folder / "heart-disease").mkdir(parents=True)
+    for number, name in enumerate(HOSPITALS.values()):
+        lines = []
+        for row in range(patients + number):
+            sick = row % 2
+            values = [50, 1, 1 + row % 4, 0 if row == 3 else 120, 200, 0, 1, 150 - 60 * sick + rng.integers(20)]
+            lines.append(",".join(map(str, [*values, 0, 1.5, 2, "?" if row % 3 else -9, 3, 2 * sick])))
+        header = ["X1,X2"] if number == 0 else []
+        (folder / "heart-disease" / name).write_text("\n".join(header + lines) + "\n")
+    return folder
+
+
+def test_hospitals_keep_their_patients(tmp_path: Path) -> None:
+    data = load_dataset("heart", folder=write_hospitals(tmp_path))
+    assert data.owners == ("Cleveland", "Hungary", "Switzerland", "Long Beach")
+    assert data.train_owner is not None and data.test_owner is not None
+    counts = np.bincount(data.train_owner) + np.bincount(data.test_owner)
+    assert counts.tolist() == [30, 31, 32, 33] and len(data.test_y) == 42
+    assert data.train_x.shape[1] == 22 and np.isfinite(data.train_x).all() and set(data.train_y) == {0, 1}
+    vessels = 8  # never noted
+    assert not data.train_x[:, vessels].any() and not data.test_x[:, vessels].any()
+
+
+def test_hospital_numbers_are_scaled_by_training_rows_and_gaps_are_neutral() -> None:
+    known = np.array([[40.0] * 14, [60.0] * 14])
+    known[:, 2], known[0, 3] = (1, 4), np.nan
+    found = features(np.array([[60.0, 1, 4, np.nan, *[50.0] * 10]]), known)
+    assert found[0, 0] == 1.0 and found[0, 2] == 0.0, "one deviation above; unknown"
+    assert found[0, 9:13].tolist() == [0, 0, 0, 1], "the fourth kind of chest pain"
+
+
+@pytest.mark.parametrize(("line", "message"), [("1,2,3", "must hold 14 values, got 3"), ("a,b", "must hold numbers")])
+def test_malformed_patients_are_refused(tmp_path: Path, line: str, message: str) -> None:
+    path = write_hospitals(tmp_path) / "heart-disease/processed.va.data"
+    path.write_text(line + "\n")
+    with pytest.raises(DataError, match=message):
+        load_dataset("heart", folder=tmp_path)
+
+
+def write_speeches(folder: Path, *, roles: int = 3, length: int = 12_000) -> Path:
+    (folder / "shakespeare").mkdir(parents=True)
+    speeches = [
+        {"play": "a play", "role": f"ROLE {role}", "text": "to be or not to be, that is the question; "[role:] * 30}
+        for _ in range(length // 1200)
+        for role in range(roles)
+    ]
+    speeches.append({"play": "a play", "role": "A PAGE", "text": "My lord."})
+    text = "\n".join(map(json.dumps, speeches))
+    (folder / "shakespeare/speeches.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+    return folder
+
+
+def test_roles_ask_for_the_next_character(tmp_path: Path) -> None:
+    data = load_dataset("shakespeare", folder=write_speeches(tmp_path))
+    assert data.owners == tuple(f"ROLE {role} (a play)" for role in range(3)), "a page says too little"
+    assert data.train_x.shape[1] == 80 and data.train_owner is not None and set(data.train_owner) == {0, 1, 2}
+    letters = ["?", *data.classes]
+    row = "".join(letters[token] for token in data.train_x[0]) + data.classes[data.train_y[0]]
+    assert row == ("to be or not to be, that is the question; " * 3)[:81]
+    assert data.classes[0] == " " and data.vocabulary == len(data.classes) + 1
+
+
+def test_malformed_speeches_are_refused(tmp_path: Path) -> None:
+    write_speeches(tmp_path)
+    (tmp_path / "shakespeare/speeches.jsonl.gz").unlink()
+    (tmp_path / "shakespeare/speeches.jsonl").write_text('{"play": "x"}\n')
+    with pytest.raises(DataError, match="line 1 must be an object with play, role and text"):
+        load_dataset("shakespeare", folder=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["fmnist", "cifar10", "trec", "ag-news", "heart", "shakespeare"])
 def test_a_missing_file_says_what_to_put_where(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DataError, match=rf"dataset {name}: no file {tmp_path}.*Put the"):
         load_dataset(name, folder=tmp_path)
@@ -138,7 +213,14 @@ def test_an_unknown_dataset_lists_the_known_ones() -> None:
 @pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "train", "classes"),
-    [("fmnist", 60_000, 10), ("cifar10", 50_000, 10), ("trec", 5_452, 6), ("ag-news", 11_983, 4)],
+    [
+        ("fmnist", 60_000, 10),
+        ("cifar10", 50_000, 10),
+        ("trec", 5_452, 6),
+        ("ag-news", 11_983, 4),
+        ("heart", 613, 2),
+        ("shakespeare", 91_805, 62),
+    ],
 )
 def test_the_real_files(name: str, train: int, classes: int, data_folder: Path) -> None:
     if name == "cifar10" and not (data_folder / "cifar10/test_batch.bin").is_file():

@@ -13,13 +13,14 @@ from martfl.lab.attacks import ATTACKS
 from martfl.lab.checkpoint import load_progress
 from martfl.lab.config import RunConfig, make_config
 from martfl.lab.data import Dataset, registry
-from martfl.lab.experiment import RunResult, Runtime, run_experiment
+from martfl.lab.experiment import Runtime, run_experiment
 from martfl.lab.metrics import RoundRow
+from martfl.lab.result import RunResult
 from martfl.lab.rules import RULES
 from martfl.lab.setup import make_setup
 
 Make = Callable[..., RunConfig]
-TARGETED = ("label-flipping", "backdoor", "sybil", "noisy-sybil")
+TARGETED = ("label-flipping", "backdoor", "quiet-backdoor", "adaptive", "sybil", "noisy-sybil")
 
 
 @pytest.mark.parametrize("attack", sorted(ATTACKS))
@@ -37,7 +38,7 @@ def test_every_rule_runs_under_every_attack(rule: str, attack: str, small: Make)
 
 def same(first: RunResult, second: RunResult) -> bool:
     def bare(rows: tuple[RoundRow, ...]) -> list[RoundRow]:
-        return [dataclasses.replace(row, seconds=0) for row in rows]
+        return [dataclasses.replace(row, seconds=0, rule_seconds=0) for row in rows]
 
     return bare(first.history) == bare(second.history)
 
@@ -77,18 +78,18 @@ def test_an_interrupted_run_continues_to_the_same_end(rule: str, small: Make, tm
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_experiment(config, runtime=Runtime(checkpoint_every=2), checkpoint=file, on_round=stop)
+        run_experiment(config, runtime=Runtime(checkpoint_every=2), checkpoints=lambda key: file, on_round=stop)
     saved = load_progress(file, torch.device("cpu"))
     assert saved is not None and len(saved.history) == 4
     shown: list[int] = []
-    resumed = run_experiment(config, checkpoint=file, on_round=lambda row: shown.append(row.round))
+    resumed = run_experiment(config, checkpoints=lambda key: file, on_round=lambda row: shown.append(row.round))
     assert shown == [5, 6] and same(whole, resumed)
 
 
 def test_an_unreadable_checkpoint_starts_over(small: Make, tmp_path: Path) -> None:
     file = tmp_path / "run.pt"
     file.write_bytes(b"cut off")
-    assert run_experiment(small(), checkpoint=file).rounds == 2
+    assert run_experiment(small(), checkpoints=lambda key: file).rounds == 2
 
 
 def test_divergence_is_reported_as_such(small: Make) -> None:
@@ -123,8 +124,8 @@ def test_integers_cost_little_and_coarse_ones_more(small: Make) -> None:
 
 def test_server_driven_rules_have_one_provider_fewer(small: Make) -> None:
     driven, free = make_setup(small(rule="fltrust"), Runtime()), make_setup(small(), Runtime())
-    assert len(driven.sizes) == 5 and driven.shards.clients == 6
-    assert len(free.sizes) == 6 and free.shards.clients == 6
+    assert len(driven.sizes) == 5 and driven.clients.shards.clients == 6
+    assert len(free.sizes) == 6 and free.clients.shards.clients == 6
 
 
 @pytest.mark.parametrize("rule", sorted(RULES))
@@ -165,6 +166,15 @@ def test_images_and_texts_run_too(registered: None, images: Dataset) -> None:
         ({"malicious": 0.6, "biased": 0.6, "attack": "sybil"}, "together exceed the providers: 0.6 \\+ 0.6"),
         ({"malicious": 0.3}, "malicious = 0.3 needs an attack"),
         ({"rounds": 0}, "rounds must be at least 1, got 0"),
+        ({"participants": 0}, "participants must be at least 2, got 0"),
+        ({"root_rows": 0}, "root_rows must be at least 1, got 0"),
+        ({"learning_rate": 0.0}, "learning_rate must be positive, got 0.0"),
+        ({"learning_rate": 0}, "learning_rate must be positive, got 0"),
+        ({"model": ""}, "unknown model ''"),
+        ({"alpha": 0.0}, "alpha must be positive, got 0.0"),
+        ({"buyer": "Cleveland"}, "buyer = Cleveland needs classes = natural, got iid"),
+        ({"classes": "dirichlet", "sizes": "pow"}, "biased must be 0 and sizes uni, got 0.0 and pow"),
+        ({"classes": "natural", "root": "biased"}, "root must be unbiased, got biased"),
         ({"rounds": "ten"}, "rounds must be int, got 'ten'"),
         ({"sizes": "zipf"}, "sizes must be one of uni, pow, got 'zipf'"),
         ({"speed": 3}, "unknown setting speed: choose from .*dataset"),

@@ -1,6 +1,7 @@
 """One model and many at once compute the same, and the same as ordinary modules."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,12 +9,20 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from martfl.bench import kept
 from martfl.errors import InputError
 from martfl.lab.data import Dataset, load_dataset
 from martfl.lab.models import MODELS, Model, make_model
 from martfl.lab.trainer.plain import load_flat, make_module
 
-CASES = [("lenet", "images"), ("cnn", "images"), ("textcnn", "texts"), ("mlp", "images"), ("mlp", "digits")]
+CASES = [
+    ("lenet", "images"),
+    ("cnn", "images"),
+    ("textcnn", "texts"),
+    ("char-lstm", "texts"),
+    ("mlp", "images"),
+    ("mlp", "digits"),
+]
 
 
 @pytest.fixture
@@ -46,7 +55,7 @@ def test_many_agrees_with_one_forwards_and_backwards(name: str, data: str, pick:
     assert torch.allclose(grads[0], grads[1], atol=1e-6)
 
 
-@pytest.mark.parametrize(("name", "data"), CASES[:3])
+@pytest.mark.parametrize(("name", "data"), CASES[:4])
 def test_one_agrees_with_an_ordinary_module(name: str, data: str, pick: Callable[[str], Dataset]) -> None:
     dataset = pick(data)
     model = make_model(name, dataset)
@@ -55,7 +64,7 @@ def test_one_agrees_with_an_ordinary_module(name: str, data: str, pick: Callable
     load_flat(module, model, flat)
     x, _ = rows_of(dataset, 8)
     assert torch.allclose(module(x), model.one(model.split(flat), x), atol=1e-5)
-    assert sum(p.numel() for p in module.parameters()) == model.size
+    assert sum(p.numel() for p in module.parameters() if p.requires_grad) == model.size
 
 
 def test_sizes_are_the_papers() -> None:
@@ -68,6 +77,20 @@ def test_sizes_are_the_papers() -> None:
     )  # fmt: skip
     assert make_model("lenet", grey).size == 44_426
     assert make_model("cnn", colour).size == 931_529
+
+
+@pytest.mark.data
+def test_sizes_that_are_measured_are_the_models(data_folder: Path) -> None:
+    """`martfl lab report --measure` encrypts vectors of these lengths."""
+    models = {
+        "LeNet": ("lenet", "fmnist"),
+        "TextCNN on TREC": ("textcnn", "trec"),
+        "TextCNN on AG News": ("textcnn", "ag-news"),
+    }
+    found = {
+        name: make_model(model, load_dataset(data, folder=data_folder)).size for name, (model, data) in models.items()
+    }
+    assert found == {name: size for name, size in kept.MODELS.items() if name != "CNN"}
 
 
 def test_padding_neither_counts_nor_learns(texts: Dataset) -> None:
@@ -84,6 +107,8 @@ def test_padding_neither_counts_nor_learns(texts: Dataset) -> None:
 def test_a_model_refuses_rows_it_cannot_read(images: Dataset, texts: Dataset) -> None:
     with pytest.raises(InputError, match="textcnn reads texts"):
         make_model("textcnn", images)
+    with pytest.raises(InputError, match="char-lstm reads texts"):
+        make_model("char-lstm", images)
     with pytest.raises(InputError, match="lenet reads images"):
         make_model("lenet", texts)
     with pytest.raises(InputError, match=f"unknown model 'vgg': choose one of {', '.join(sorted(MODELS))}"):

@@ -1,6 +1,7 @@
 """Who holds what: sizes, classes, roles; root, validation and providers share no row."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from martfl.errors import InputError
 from martfl.lab.config import RunConfig
 from martfl.lab.data import Dataset, load_dataset
+from martfl.lab.partition import dirichlet_parts
 from martfl.lab.splits import apportion, class_mix, dominant_classes, make_split, provider_sizes
 
 Make = Callable[..., RunConfig]
@@ -91,6 +93,73 @@ def test_the_seed_decides_and_the_rule_does_not(digits: Dataset, small: Make) ->
     other = make_split(digits, small(seed=1), providers=6)
     assert all(np.array_equal(a, b) for a, b in zip(base.providers, same.providers, strict=True))
     assert not np.array_equal(base.root, other.root)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.5, 100.0])
+def test_dirichlet_shares_every_row_out_once(digits: Dataset, small: Make, alpha: float) -> None:
+    split = make_split(digits, small(classes="dirichlet", alpha=alpha), providers=6)
+    rows = np.concatenate(split.providers)
+    assert len(rows) == len(set(rows)) == len(digits.train_y) - len(split.root) - len(split.validation)
+    assert min(map(len, split.providers)) >= 10
+    shares = [np.bincount(digits.train_y[part], minlength=10) / len(part) for part in split.providers]
+    uneven = float(np.mean([share.max() for share in shares]))
+    assert uneven > 0.3 if alpha < 1 else uneven < 0.15
+
+
+@given(alpha=st.floats(0.05, 50), providers=st.integers(1, 20), seed=st.integers(0, 99))
+def test_dirichlet_parts_are_a_partition_or_refused(alpha: float, providers: int, seed: int) -> None:
+    rows, labels = np.arange(400), np.arange(400) % 7
+    rng = np.random.default_rng(seed)
+    try:
+        parts = dirichlet_parts(rows, labels, providers=providers, alpha=alpha, rng=rng)
+    except InputError as error:
+        assert "fewer than" in str(error)
+        return
+    assert sorted(np.concatenate(parts)) == list(range(400)) and min(map(len, parts)) >= 10
+
+
+@pytest.fixture
+def owned(digits: Dataset) -> Dataset:
+    """The digits of four writers."""
+    train, test = (np.arange(len(y)) * 4 // len(y) for y in (digits.train_y, digits.test_y))
+    return replace(digits, owners=("Ann", "Bob", "Cy", "Dee"), train_owner=train, test_owner=test)
+
+
+def test_a_natural_division_leaves_everybody_its_own(owned: Dataset, small: Make) -> None:
+    config = small(classes="natural", buyer="Cy", root_rows=50)
+    split = make_split(owned, config, providers=3)
+    assert owned.train_owner is not None and owned.test_owner is not None and split.own_test is not None
+    assert set(owned.train_owner[split.root]) == {2} and len(split.root) == 50
+    whose = [set(owned.train_owner[part]) for part in split.providers]
+    assert sorted(map(tuple, whose)) == [(0,), (1,), (3,)]
+    assert set(owned.test_owner[split.own_test]) == {2}
+    everybody = np.concatenate([split.validation, *split.providers])
+    assert len(set(everybody)) == len(everybody) and not set(split.validation) & set(split.root)
+
+
+def test_without_an_acquirer_the_buyer_is_one_of_the_providers(owned: Dataset, small: Make) -> None:
+    split = make_split(owned, small(classes="natural", buyer="Cy"), providers=4, acquirer=False)
+    assert owned.train_owner is not None
+    assert set(owned.train_owner[split.providers[0]]) == {2} and len(split.providers) == 4
+
+
+def test_a_natural_buyer_is_drawn_by_the_seed(owned: Dataset, small: Make) -> None:
+    assert owned.train_owner is not None
+    buyers = set()
+    for seed in range(8):
+        split = make_split(owned, small(classes="natural", seed=seed), providers=2)
+        (buyer,) = set(owned.train_owner[split.root])
+        buyers.add(buyer)
+    assert len(buyers) > 1
+
+
+def test_an_impossible_natural_division_is_refused(digits: Dataset, owned: Dataset, small: Make) -> None:
+    with pytest.raises(InputError, match="digits has no owners: classes = natural needs rows that belong"):
+        make_split(digits, small(classes="natural"), providers=3)
+    with pytest.raises(InputError, match="has no owner 'Eve': choose one of Ann, Bob, Cy, Dee"):
+        make_split(owned, small(classes="natural", buyer="Eve"), providers=3)
+    with pytest.raises(InputError, match="has 4 owners; 6 participants were asked for"):
+        make_split(owned, small(classes="natural"), providers=5)
 
 
 def test_impossible_divisions_are_refused(digits: Dataset, small: Make) -> None:

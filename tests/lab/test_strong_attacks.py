@@ -162,8 +162,8 @@ def test_baseline_capture_has_nothing_to_poison_where_the_root_holds_all_classes
 
 def test_a_run_aims_the_attack_at_its_own_root_classes(small: Make) -> None:
     setup = make_setup(small(attack="baseline-capture", malicious=0.5, root="biased"), Runtime())
-    assert setup.probe is not None
-    assert set(setup.probe.labels) <= set(setup.split.root_classes)
+    assert setup.exam.probe is not None
+    assert set(setup.exam.probe.labels) <= set(setup.split.root_classes)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
@@ -180,7 +180,9 @@ def test_poisoned_root_data_reach_the_judge_and_nobody_else(small: Make) -> None
     assert int(differ) == round(0.5 * len(clean.split.root))
     assert torch.equal(clean.judge.rows.x, poisoned.judge.rows.x)
     assert all(np.array_equal(a, b) for a, b in zip(clean.split.providers, poisoned.split.providers, strict=True))
-    assert int((clean.shards.y != poisoned.shards.y).sum()) == int(differ), "only the acquirer's own rows change"
+    assert int((clean.clients.shards.y != poisoned.clients.shards.y).sum()) == int(differ), (
+        "only the acquirer's own rows change"
+    )
 
 
 def test_clean_root_data_leave_a_runs_identity_alone(small: Make) -> None:

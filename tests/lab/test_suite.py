@@ -1,7 +1,6 @@
 """Experiment files: expansion, selection, resumption, failures that stay alone."""
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,12 @@ from martfl.lab.command import Request, execute, parse_seeds, parse_settings, pl
 from martfl.lab.config import RunConfig
 from martfl.lab.experiment import Runtime
 from martfl.lab.metrics import RoundRow
-from martfl.lab.runner import Listener, run_all
-from martfl.lab.store import Store, read_results
+from martfl.lab.records import to_json
+from martfl.lab.result import RunResult
+from martfl.lab.runner import Workers, run_all
+from martfl.lab.store import Store
 from martfl.lab.suite import check_runs, describe, load_experiment, select, settings_of
+from martfl.lab.workers import Listener
 
 CONTENT = """
 title = "A title"
@@ -44,7 +46,7 @@ class Counter(Listener):
     def __init__(self) -> None:
         self.begun: tuple[int, int] = (0, 0)
         self.rounds: list[int] = []
-        self.records: list[dict[str, Any]] = []
+        self.results: list[RunResult] = []
 
     def begin(self, *, total: int, skipped: int) -> None:
         self.begun = (total, skipped)
@@ -52,8 +54,8 @@ class Counter(Listener):
     def round(self, config: RunConfig, row: RoundRow) -> None:
         self.rounds.append(row.round)
 
-    def done(self, record: dict[str, Any]) -> None:
-        self.records.append(record)
+    def done(self, result: RunResult) -> None:
+        self.results.append(result)
 
 
 def test_a_file_becomes_its_grid(file: Path) -> None:
@@ -90,14 +92,13 @@ def test_only_selects_by_value(file: Path) -> None:
 def test_finished_runs_are_skipped(file: Path, tmp_path: Path) -> None:
     request = Request(file=file, only=("seed=0",), out=tmp_path / "out")
     first, second = Counter(), Counter()
-    records = execute(request, first)
+    results = execute(request, first)
     assert first.begun == (4, 0) and first.rounds == [1, 2] * 4
-    assert execute(request, second) == records and second.begun == (0, 4) and not second.rounds
-    folder = tmp_path / "out/example"
-    lines = [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
-    assert lines == read_results(folder) == records
-    rounds = Store(folder).read_rounds(records[0]["id"])
-    assert [row["round"] for row in rounds] == [1, 2] and rounds[1]["mta"] == records[0]["mta"]
+    assert execute(request, second) == results and second.begun == (0, 4) and not second.rounds
+    store = Store(tmp_path / "out/example")
+    assert store.records() == results
+    rounds = store.rounds()[results[0].key]
+    assert [row["round"] for row in rounds] == [1, 2] and rounds[1]["mta"] == results[0].mta
 
 
 def test_a_changed_setting_is_another_run_and_a_label_is_not(file: Path) -> None:
@@ -111,26 +112,26 @@ def test_a_changed_setting_is_another_run_and_a_label_is_not(file: Path) -> None
 def test_a_failed_run_is_recorded_and_tried_again(file: Path, tmp_path: Path) -> None:
     runs = load_experiment(file, seeds=[0]).runs
     broken = Runtime(trainer="nonsense")
-    records = run_all(runs[:1], folder=tmp_path, runtime=broken)
-    assert records[0]["status"] == "failed" and "unknown trainer" in records[0]["error"]
-    assert [r["status"] for r in run_all(runs[:1], folder=tmp_path)] == ["done"]
+    (result,) = run_all(runs[:1], folder=tmp_path, runtime=broken)
+    assert result.status == "failed" and "unknown trainer" in result.error
+    assert [r.status for r in run_all(runs[:1], folder=tmp_path)] == ["done"]
 
 
 def test_a_diverging_run_does_not_stop_the_others(file: Path, tmp_path: Path) -> None:
     runs = load_experiment(file, overrides={"rule": "fedavg", "rounds": 12}, seeds=[0]).runs
     bad = dataclasses.replace(runs[0], attack="rescaling", attack_params={"factor": -1e30}, malicious=0.5)
-    records = run_all([bad, runs[1]], folder=tmp_path)
-    assert [record["status"] for record in records] == ["diverged", "done"]
-    assert [record["status"] for record in read_results(tmp_path)] == ["diverged", "done"]
+    results = run_all([bad, runs[1]], folder=tmp_path)
+    assert [result.status for result in results] == ["diverged", "done"] and results[0].mta is None
+    assert [result.status for result in Store(tmp_path).records()] == ["diverged", "done"]
 
 
 def test_side_by_side_gives_the_same_results(file: Path, tmp_path: Path) -> None:
     runs = load_experiment(file, overrides={"rule": "fedavg"}, seeds=[0]).runs
     alone = run_all(runs, folder=tmp_path / "a")
-    beside = run_all(runs, folder=tmp_path / "b", jobs=2)
+    beside = run_all(runs, folder=tmp_path / "b", workers=Workers(jobs=2))
 
-    def bare(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [{**record, "seconds_per_round": 0} for record in records]
+    def bare(results: list[RunResult]) -> list[dict[str, Any]]:
+        return [{**to_json(result), "seconds_per_round": 0, "rule_seconds": 0} for result in results]
 
     assert bare(alone) == bare(beside)
 
@@ -140,7 +141,7 @@ def test_an_impossible_run_stops_everything_before_it_starts(file: Path, tmp_pat
     request = Request(file=file, settings={"rule": {"name": "krum", "byzantine": 0.5}}, out=tmp_path)
     with pytest.raises(InputError, match=r"digits · krum .*: Krum needs"):
         execute(request, listener)
-    assert not listener.records and not (tmp_path / "example").exists()
+    assert not listener.results and not (tmp_path / "example").exists()
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,7 @@ def train(
         ("lenet", "images", "sgd"),
         ("textcnn", "texts", "adam"),
         ("cnn", "images", "adam"),
+        ("char-lstm", "texts", "sgd"),
     ]
 )
 def case(request: pytest.FixtureRequest, images: Dataset, texts: Dataset, shards_of: Cut):

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from functools import cache
-from types import SimpleNamespace
 
 import numpy as np
 from sklearn.datasets import load_digits
+
+from martfl.selection import Code, Selection
+from martfl.selection.reasons import because
 
 PIXELS, CLASSES = 16, 10
 
@@ -60,9 +62,8 @@ class Everybody:
         bought = buyer.buy([i for i in range(len(scores)) if not np.isnan(scores[i])])
         weighed = [i for i in bought if buyer.providers[i] not in self.unweighed]
         weights = np.array([1.0 / len(weighed) if i in weighed else 0.0 for i in range(len(scores))])
-        roles = ["listed" if weight else "dropped" for weight in weights]
-        reason = dict.fromkeys(range(len(scores)), "").get
-        return state, SimpleNamespace(scores=scores, weights=weights, roles=roles, reason=reason, distribution="")
+        kept, missing = because(Code.KEPT, evidence=0.0), because(Code.MISSING)
+        return state, Selection(scores, weights, tuple(kept if weight else missing for weight in weights))
 
     def pack(self, state):
         return b""

@@ -11,7 +11,6 @@ from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +18,6 @@ from hypothesis import strategies as st
 from martfl.market import codec
 from martfl.market.errors import JournalError
 from martfl.market.journal import NAME, VERSION, Journal
-from martfl.market.memory import pack_state, unpack_state
 from martfl.market.steps import KINDS, Aggregated, Collected, KeyGiven, Trained
 
 FIRST, SECOND = Collected(amount=5), Collected(amount=6)
@@ -274,12 +272,3 @@ def test_numbers_that_json_cannot_hold_are_refused_before_anything_is_written(jo
     with pytest.raises(ValueError, match="JSON compliant"):
         journal.record(1, KINDS["scores"](scores=(float("nan"),)))
     assert journal.entries() == []
-
-
-@given(plain=st.dictionaries(st.text(max_size=8), st.none() | st.integers() | st.text(max_size=9), max_size=4))
-def test_a_strategys_memory_comes_back(plain):
-    state = {**plain, "an array": np.arange(5.0)}
-    state.pop("plain values", None)
-    again = unpack_state(pack_state(state))
-    assert again.pop("an array").tolist() == [0, 1, 2, 3, 4]
-    assert again == {key: value for key, value in state.items() if key != "an array"}

@@ -1,19 +1,16 @@
 """A buyer small enough to reason about: a linear classifier, updates in the clear, a record of what was asked."""
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax
 
 from martfl.selection import cosine_scores
 
-sys.path.insert(0, str(Path(__file__).parent))  # `at_work`
-
-FEATURES, CLASSES, DEAD = 120, 4, 60  # the last DEAD features are zero in every row: what they learn changes nothing
+FEATURES, CLASSES, DEAD = 500, 4, 250  # the last DEAD features are zero in every row: what they learn changes nothing
 ROWS = 240
 
 
@@ -23,33 +20,38 @@ class FakeBuyer:
 
     updates: np.ndarray  # [n, m]
     rows: np.ndarray  # [r, features]
-    labels: np.ndarray
+    strata: np.ndarray | None
     model: np.ndarray
     own_update: np.ndarray
     providers: list[str]
-    silent: frozenset[int] = frozenset()
-    missing: frozenset[int] = frozenset()  # committed and scored, but does not deliver
-    classes: int = CLASSES
+    asks: np.ndarray
+    silent: frozenset[int] = frozenset()  # answers no request for a score
+    missing: frozenset[int] = frozenset()  # bought, but does not deliver
+    has_logits: bool = True
+    score_error: float = 0.0
+    truth: np.ndarray | None = None  # [r] the classes behind goodness
     scored: list[np.ndarray] = field(default_factory=list)
     bought: list[int] = field(default_factory=list)
+    judged: list[np.ndarray] = field(default_factory=list)  # models that were looked at
 
     def score(self, baseline: np.ndarray) -> np.ndarray:
         self.scored.append(baseline)
-        scores = cosine_scores(self.updates, baseline)
+        scores = np.array([cosine_scores(row[None], baseline)[0] if row.any() else 0.0 for row in self.updates])
         return np.where(np.isin(np.arange(len(scores)), list(self.silent)), np.nan, scores)
 
     def buy(self, providers: Any) -> dict[int, np.ndarray]:
-        able = [int(i) for i in providers if i not in self.missing | self.silent]
-        self.bought += [i for i in able if i not in self.bought]
-        return {i: self.updates[i] for i in able}
+        self.bought += [int(i) for i in providers if i not in self.bought]
+        return {int(i): self.updates[i] for i in providers if i not in self.missing}
 
-    def logits(self, models: Any) -> np.ndarray:
+    def _logits(self, models: Any) -> np.ndarray:
+        self.judged += list(models)
         return np.stack([self.rows @ model.reshape(FEATURES, CLASSES) for model in models])
 
-    def deliver(self, selection: Any) -> dict[int, np.ndarray]:
-        """What arrives after a decision."""
-        wanted = [*selection.bought, *self.bought]
-        return {i: self.updates[i] for i in wanted if i not in self.missing | self.silent}
+    def logits(self, models: Any) -> np.ndarray | None:
+        return self._logits(models) if self.has_logits else None
+
+    def goodness(self, models: Any) -> np.ndarray:
+        return log_softmax(self._logits(models), axis=-1)[:, np.arange(len(self.rows)), self.truth]
 
 
 @dataclass(frozen=True)
@@ -73,13 +75,18 @@ class World:
         return columns.ravel() / np.linalg.norm(columns)
 
     @property
+    def shifted(self) -> np.ndarray:
+        """[m] of length 1: the truth with every class taken for the next one."""
+        return np.roll(self.truth.reshape(FEATURES, CLASSES), 1, axis=1).ravel()
+
+    @property
     def dead(self) -> np.ndarray:
-        """[m] of length 1: moves only parameters that no row uses."""
+        """[m] of length 1: moves only parameters that no row uses; a secret that the root data cannot see."""
         columns = np.zeros((FEATURES, CLASSES))
         columns[-DEAD:] = np.random.default_rng(11).normal(size=(DEAD, CLASSES))
         return columns.ravel() / np.linalg.norm(columns)
 
-    def around(self, direction: np.ndarray, count: int, *, spread: float = 0.5, seed: int = 0) -> np.ndarray:
+    def around(self, direction: np.ndarray, count: int, *, spread: float = 1.0, seed: int = 0) -> np.ndarray:
         """[count, m] the direction with noise of the given length relative to it."""
         noise = np.random.default_rng([seed, count]).normal(size=(count, direction.size))
         noise /= np.linalg.norm(noise, axis=1, keepdims=True)
@@ -89,17 +96,20 @@ class World:
         """A buyer whose root data hold `classes` evenly."""
         updates = np.asarray(updates)
         labels = np.resize(np.array(classes), ROWS)
-        rows = self.prototypes[labels] + np.random.default_rng(5).normal(0, 3.5, (ROWS, FEATURES))
+        rows = self.prototypes[labels] + np.random.default_rng(5).normal(0, 4.0, (ROWS, FEATURES))
         rows[:, -DEAD:] = 0.0
+        own = self.truth if len(classes) == CLASSES else self.only(classes)
         given = FakeBuyer(
             updates=updates,
             rows=rows,
-            labels=labels,
+            strata=labels,
+            truth=labels,
             model=0.2 * self.truth,
-            own_update=self.truth if len(classes) == CLASSES else self.only(classes),
+            own_update=self.around(own, 1, seed=77)[0],
             providers=[f"p{i}" for i in range(len(updates))],
+            asks=np.full(len(updates), 1 / max(len(updates), 1)),
         )
-        return replace(given, scored=[], bought=[], **changes)
+        return replace(given, scored=[], bought=[], judged=[], **changes)
 
 
 @pytest.fixture(scope="session")
@@ -117,10 +127,8 @@ def epochs() -> Callable[..., list[Any]]:
         state, found, model = strategy.start(), [], buyers[0].model
         for index, buyer in enumerate(buyers):
             buyer.model = model
-            state, selection = strategy.decide(state, buyer, np.random.default_rng([seed, index]))
-            delivered = buyer.deliver(selection)
-            state = strategy.learn(state, selection, buyer, delivered)
-            model = model + sum((selection.weights[i] * update for i, update in delivered.items()), 0.0 * model)
+            state, selection = strategy.trade(state, buyer, np.random.default_rng([seed, index]))
+            model = model + selection.weights @ buyer.updates
             found.append(selection)
         return found
 

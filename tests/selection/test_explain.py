@@ -8,7 +8,9 @@ from rich.console import Console
 
 from martfl.errors import InputError
 from martfl.selection import explain, plot, select
-from martfl.selection.strategy import nobody, select_answered
+from martfl.selection.paper import select_answered
+from martfl.selection.reasons import Code, because
+from martfl.selection.result import nobody
 
 SCORES = [0.90, 0.91, 0.92, 0.60, 0.61, 0.62, 0.10, 0.12, 0.11, 1.0]
 
@@ -46,15 +48,16 @@ def test_figure_marks_every_role():
 def test_who_is_silent_has_no_score_and_hides_no_range():
     selection = select_answered(np.array([0.1, np.nan, 0.9]), baseline=None, rng=np.random.default_rng(0))
     text = rendered(selection)
-    assert "range 0.800" in text
+    assert "from 0.100 to 0.900" in text
     assert "nan" not in text and "silent" in text
     plot(selection).draw_without_rendering()
 
 
 @pytest.mark.parametrize("providers", [0, 3])
 def test_an_epoch_without_answers_can_be_shown(providers):
-    assert rendered(nobody(providers)).count("silent") == providers
-    plot(nobody(providers)).draw_without_rendering()
+    empty = nobody((because(Code.SILENT),) * providers)
+    assert rendered(empty).count("silent") == providers
+    plot(empty).draw_without_rendering()
 
 
 def test_names_are_one_for_each():

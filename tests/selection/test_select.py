@@ -19,33 +19,35 @@ def choose(scores, seed=0, **options):
 
 def test_gathered_scores_are_all_high_quality():
     selection = choose(GATHERED)
-    assert selection.distribution is Distribution.GATHERED
-    assert selection.high_quality == (0, 1, 2, 3, 4)
+    assert selection.clusters.distribution is Distribution.GATHERED
+    assert selection.having(Role.HIGH_QUALITY) == (0, 1, 2, 3, 4)
     assert selection.weights == pytest.approx([0.2] * 5)
 
 
 def test_differences_within_the_threshold_mean_nothing():
     two_groups = [0.80, 0.801, 0.802, 0.803, 0.840, 0.841, 0.842, 0.843]
-    assert choose(two_groups).distribution is Distribution.GATHERED
-    assert choose(two_groups, threshold=0.01).dropped == (0, 1, 2, 3)
+    assert choose(two_groups).clusters.distribution is Distribution.GATHERED
+    assert choose(two_groups, threshold=0.01).having(Role.DROPPED) == (0, 1, 2, 3)
 
 
 def test_scattered_scores_are_split_in_two():
     scores = np.random.default_rng(3).normal(0.4, 0.1, 20)
     selection = choose(scores)
-    assert selection.distribution is Distribution.SCATTERED
-    assert selection.clusters == 2
-    assert scores[list(selection.high_quality)].min() > scores[list(selection.dropped)].max()
-    assert selection.weights[list(selection.high_quality)] == pytest.approx(1 / len(selection.high_quality))
+    assert selection.clusters.distribution is Distribution.SCATTERED
+    assert selection.clusters.centroids.size == 2
+    assert scores[list(selection.having(Role.HIGH_QUALITY))].min() > scores[list(selection.having(Role.DROPPED))].max()
+    assert selection.weights[list(selection.having(Role.HIGH_QUALITY))] == pytest.approx(
+        1 / len(selection.having(Role.HIGH_QUALITY))
+    )
 
 
 def test_several_clusters_keep_the_top_weigh_the_middle_and_drop_the_low():
     selection = choose(MULTIPLE)
-    assert selection.distribution is Distribution.MULTIPLE
-    assert selection.clusters == 3
-    assert selection.high_quality == (0, 1, 2, 3, 4)
-    assert selection.qualified == (5, 6, 7, 8)
-    assert selection.dropped == (9, 10, 11, 12)
+    assert selection.clusters.distribution is Distribution.MULTIPLE
+    assert selection.clusters.centroids.size == 3
+    assert selection.having(Role.HIGH_QUALITY) == (0, 1, 2, 3, 4)
+    assert selection.having(Role.QUALIFIED) == (5, 6, 7, 8)
+    assert selection.having(Role.DROPPED) == (9, 10, 11, 12)
 
 
 def test_qualified_weights_follow_the_formula():
@@ -62,35 +64,34 @@ def test_baseline_provider_has_no_weight_and_does_not_shift_the_clusters():
     assert beside.baseline == 13 and beside.weights[13] == 0.0
     assert beside.roles[:13] == alone.roles
     assert beside.weights[:13] == pytest.approx(alone.weights)
-    assert 13 in beside.bought
+    assert beside.having(Role.BASELINE) == (13,)
 
 
 def test_baseline_has_no_weight_among_gathered_scores_either():
     selection = choose([*GATHERED, 1.0], baseline=5)
-    assert selection.distribution is Distribution.GATHERED
+    assert selection.clusters.distribution is Distribution.GATHERED
     assert selection.weights == pytest.approx([0.2] * 5 + [0.0])
 
 
 def test_candidates_are_a_share_of_the_rest_when_few_are_good():
     scores = [0.9, 0.91, 0.92] + [0.1, 0.11, 0.12] * 4  # |P1| = 3 < 15/2, P2 empty
     selection = choose(scores, candidate_share=0.25)
-    assert selection.qualified == ()
-    assert len(selection.candidates) == 3  # a quarter of 12
-    assert set(selection.candidates) <= set(range(3, 15))
-    assert selection.weights[list(selection.candidates)] == pytest.approx(0.0)
-    assert set(selection.bought) == set(selection.high_quality) | set(selection.candidates)
+    assert selection.having(Role.QUALIFIED) == ()
+    assert len(selection.having(Role.CANDIDATE)) == 3  # a quarter of 12
+    assert set(selection.having(Role.CANDIDATE)) <= set(range(3, 15))
+    assert selection.weights[list(selection.having(Role.CANDIDATE))] == pytest.approx(0.0)
 
 
 def test_no_candidates_when_half_are_good_or_some_are_qualified_or_none_are_wanted():
-    assert choose([0.9, 0.91] * 5 + [0.1, 0.12] * 5).candidates == ()
-    assert choose(HIGH[:2] + [0.6, 0.61, 0.62] + [0.1, 0.11, 0.12] * 3).candidates == ()
-    assert choose([0.9, 0.91, 0.92] + [0.1, 0.11] * 6, candidate_share=0.0).candidates == ()
+    assert choose([0.9, 0.91] * 5 + [0.1, 0.12] * 5).having(Role.CANDIDATE) == ()
+    assert choose(HIGH[:2] + [0.6, 0.61, 0.62] + [0.1, 0.11, 0.12] * 3).having(Role.CANDIDATE) == ()
+    assert choose([0.9, 0.91, 0.92] + [0.1, 0.11] * 6, candidate_share=0.0).having(Role.CANDIDATE) == ()
 
 
 def test_candidates_are_never_the_current_baseline():
     scores = [1.0, 0.9, 0.91, *([0.1, 0.11] * 4)]
     for seed in range(20):
-        assert 0 not in choose(scores, seed, baseline=0, candidate_share=1.0).candidates
+        assert 0 not in choose(scores, seed, baseline=0, candidate_share=1.0).having(Role.CANDIDATE)
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=40), st.booleans(), st.integers(0, 99))
@@ -112,7 +113,7 @@ def test_laws(scores, has_baseline, seed):
     [([0.4], (0,)), ([0.5, 0.5], (0, 1)), ([0.1, 0.9], (1,)), ([0.50, 0.52], (0, 1)), ([0.0] * 6, tuple(range(6)))],
 )
 def test_few_or_equal_providers_have_a_defined_result(scores, kept):
-    assert choose(scores).high_quality == kept
+    assert choose(scores).having(Role.HIGH_QUALITY) == kept
 
 
 def test_rounding_beyond_one_is_clipped():

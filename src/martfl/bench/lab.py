@@ -1,22 +1,24 @@
-"""Seconds a round of the lab's trainer, evaluation included, beside a plain loop over clients in the same run."""
+"""Seconds a round of the lab, evaluation included, beside a plain loop over clients; and of the rules alone."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import torch
 
 from martfl.bench.measure import peak_mb
-from martfl.lab.config import make_config
+from martfl.lab.config import RunConfig, make_config
 from martfl.lab.data import load_dataset
 from martfl.lab.experiment import Runtime, run_experiment
-from martfl.lab.setup import Setup, make_setup
-from martfl.lab.trainer import Plan, make_plan, prepare_device
+from martfl.lab.setup import make_setup
+from martfl.lab.trainer import prepare_device
 from martfl.lab.trainer.plain import PlainTrainer
+from martfl.selection import STRATEGIES
 
 DATASETS = ("trec", "fmnist", "cifar10", "ag-news")
 
@@ -34,15 +36,9 @@ class LabTiming:
     train_s: float  # training alone, best of its repeats
     plain_s: float  # training by the plain loop, best of its repeats
     speedup: float  # plain_s / train_s
+    rules_s: dict[str, float]  # median of each rule's own part of a round
     repeats_exactly: bool  # two runs from one seed gave the same bits
     peak_mb: float  # of the device on CUDA, else of the process
-
-
-def _batches(setup: Setup) -> Plan:
-    return make_plan(
-        setup.shards, setup.local, seed=setup.config.seed, index=0, clients=setup.clients,
-        class_shares=setup.class_shares,
-    )  # fmt: skip
 
 
 def _seconds(work: Callable[[], object], device: torch.device) -> float:
@@ -55,7 +51,9 @@ def _seconds(work: Callable[[], object], device: torch.device) -> float:
     return time.perf_counter() - began
 
 
-def bench_dataset(dataset: str, *, runtime: Runtime, rounds: int, repeats: int, precision: str) -> LabTiming:
+def bench_dataset(
+    dataset: str, *, runtime: Runtime, rounds: int, repeats: int, precision: str, rules: Iterable[str] = ()
+) -> LabTiming:
     """Time whole rounds, then training alone, then the plain loop on the same batches."""
     config = make_config({"dataset": dataset, "rule": "fedavg", "rounds": rounds, "precision": precision})
     device = prepare_device(runtime.device, precision=precision)
@@ -64,25 +62,33 @@ def bench_dataset(dataset: str, *, runtime: Runtime, rounds: int, repeats: int, 
     result = run_experiment(config, runtime=runtime)
     setup, again = make_setup(config, runtime), make_setup(config, runtime)
     start = setup.model.start(np.random.default_rng(0)).to(setup.device)
-    first = setup.trainer.train(start, _batches(setup))  # captures graphs, warms caches
-    train = min(_seconds(lambda: setup.trainer.train(start, _batches(setup)), device) for _ in range(repeats))
-    same = bool(torch.equal(first, again.trainer.train(start, _batches(again))))
+    first = setup.clients.train(start, seed=0, index=0)  # captures graphs, warms caches
+    train = min(_seconds(lambda: setup.clients.train(start, seed=0, index=0), device) for _ in range(repeats))
+    same = bool(torch.equal(first, again.clients.train(start, seed=0, index=0)))
     peak = torch.cuda.max_memory_allocated() / 2**20 if device.type == "cuda" else peak_mb()
-    plain = PlainTrainer(setup.model, load_dataset(dataset, folder=runtime.data), setup.shards, setup.local)
-    plain_s = min(_seconds(lambda: plain.train(start, _batches(setup)), device) for _ in range(repeats))
+    shards, batches = setup.clients.shards, setup.clients.plan(seed=0, index=0)
+    plain = PlainTrainer(setup.model, load_dataset(dataset, folder=runtime.data), shards, setup.clients.local)
+    plain_s = min(_seconds(lambda: plain.train(start, batches), device) for _ in range(repeats))
     return LabTiming(
         dataset=dataset,
         device=torch.cuda.get_device_name() if device.type == "cuda" else f"cpu, {torch.get_num_threads()} threads",
-        clients=setup.shards.clients,
+        clients=shards.clients,
         parameters=setup.model.size,
         precision=precision,
         round_s=result.seconds_per_round or 0.0,
         train_s=train,
         plain_s=plain_s,
         speedup=plain_s / train,
+        rules_s={rule: _rule_seconds(replace(config, rule=rule), runtime) for rule in rules},
         repeats_exactly=same,
         peak_mb=peak,
     )
+
+
+def _rule_seconds(config: RunConfig, runtime: Runtime) -> float:
+    """The rule alone, in a run in which it decides; its first round warms up."""
+    history = run_experiment(replace(config, rounds=config.rounds + 1), runtime=runtime).history
+    return median(row.rule_seconds for row in history[1:])
 
 
 def bench_lab(
@@ -94,9 +100,11 @@ def bench_lab(
     repeats: int = 3,
     precision: str = "fp32",
     trainer: str = "auto",
+    rules: Iterable[str] = tuple(STRATEGIES),
 ) -> list[LabTiming]:
     """One timing per dataset."""
-    runtime = Runtime(device=device, trainer=trainer, data=data)
+    runtime, chosen = Runtime(device=device, trainer=trainer, data=data), tuple(rules)
     return [
-        bench_dataset(name, runtime=runtime, rounds=rounds, repeats=repeats, precision=precision) for name in datasets
+        bench_dataset(name, runtime=runtime, rounds=rounds, repeats=repeats, precision=precision, rules=chosen)
+        for name in datasets
     ]

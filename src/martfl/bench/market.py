@@ -48,8 +48,10 @@ from martfl.market.steps import (
     Step,
     Traffic,
 )
-from martfl.market.task import Floats, Task
 from martfl.market.terms import Terms, read_terms
+from martfl.selection import Strategy
+from martfl.tasks.layout import Vector
+from martfl.tasks.protocol import Task, as_task
 
 ROOT_ROWS = 200
 LARGE = 40_000  # parameters from which padding to whole ciphertexts no longer counts
@@ -108,49 +110,34 @@ class Stopwatch:
 
 @dataclass(frozen=True)
 class TimedTask:
-    """A task whose training is timed."""
+    """A task whose training is timed; all else is the task's own."""
 
     inner: Task
     watch: Stopwatch
 
-    def initial(self) -> Floats:
-        """As the task says."""
-        return self.inner.initial()
-
-    def train(self, model: Floats, data: Any, *, seed: int) -> Floats:
+    def train(self, model: Vector, data: Any, *, seed: int) -> Vector:
         """Timed."""
         with self.watch.running():
             return self.inner.train(model, data, seed=seed)
 
-    def logits(self, model: Floats, data: Any) -> Floats:
-        """As the task says."""
-        return self.inner.logits(model, data)
-
-    def labels(self, data: Any) -> Any:
-        """As the task says."""
-        return self.inner.labels(data)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
 
 
 @dataclass(frozen=True)
 class TimedRule:
     """A rule whose trading is timed: scoring, buying and weighing."""
 
-    inner: Any
+    inner: Strategy
     watch: Stopwatch = field(default_factory=Stopwatch)
-
-    def start(self) -> Any:
-        """As the rule says."""
-        return self.inner.start()
 
     def trade(self, state: Any, buyer: Any, rng: np.random.Generator) -> tuple[Any, Any]:
         """Timed."""
         with self.watch.running():
-            decided: tuple[Any, Any] = self.inner.trade(state, buyer, rng)
-            return decided
+            return self.inner.trade(state, buyer, rng)
 
-    def pack(self, state: Any) -> bytes:
-        """As the rule says."""
-        return bytes(self.inner.pack(state))
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
 
 
 class TimedChain(EmbeddedChain):
@@ -184,15 +171,18 @@ def _measure(name: str, providers: int, folder: Path, stack: ExitStack) -> Marke
     journals = [stack.enter_context(Journal(folder / str(i))) for i in range(providers + 1)]
     meters = [stack.enter_context(closing(Meter(folder / f"meter-{i}.sqlite"))) for i in range(providers)]
     parties = [
-        Provider(terms, TimedTask(task, training), shares[i], trading, settler, journals[i + 1], meters[i], account)
+        Provider(
+            terms, as_task(TimedTask(task, training)), shares[i], trading, settler, journals[i + 1], meters[i], account
+        )
         for i, account in enumerate(sellers)
     ]
     link = LocalLink({party.account.address: party.handle for party in parties}, workers=1)
     clock = EmbeddedClock(chain, parties)
-    acquirer = Acquirer(terms, TimedTask(task, own), root, trading, settler, link, clock, journals[0], buyer)
+    acquirer = Acquirer(terms, as_task(TimedTask(task, own)), root, trading, settler, link, clock, journals[0], buyer)
     acquirer.tell = lambda *_: None
     before = chain.watch.seconds
-    acquirer.strategy = rule = TimedRule(acquirer.strategy)
+    rule = TimedRule(acquirer.strategy)
+    acquirer.strategy = rule  # type: ignore[assignment]
     acquirer.run(1)
     sums = _Sums(acquirer.journal, training.seconds, rule.watch.seconds - own.seconds)
     return _result(name, task.model.size, providers, sums, chain.watch.seconds - before)

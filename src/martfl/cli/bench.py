@@ -108,6 +108,7 @@ def lab(
         ("parameters", *(f"{t.parameters:,}" for t in result)),
         ("s a round", *(f"{t.round_s:.3f}" for t in result)),
         ("training, s", *(f"{t.train_s:.3f}" for t in result)),
+        *((f"{rule} alone, s", *(f"{t.rules_s[rule]:.4f}" for t in result)) for rule in result[0].rules_s),
         ("plain loop, s", *(f"{t.plain_s:.3f}" for t in result)),
         ("ratio", *(f"{t.speedup:.1f}" for t in result)),
         ("same bits again", *("yes" if t.repeats_exactly else "NO" for t in result)),

@@ -1,4 +1,4 @@
-"""`martfl lab …`: run experiments, render their tables and figures."""
+"""`martfl lab run` and `martfl lab plan`: run experiments."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from martfl.cli.output import JsonFlag, emit, emit_files, table
+from martfl.cli import lab_show
+from martfl.cli.output import JsonFlag, emit, table
 
 if TYPE_CHECKING:
-    from martfl.lab.runner import Listener
+    from rich.progress import Progress
+
+    from martfl.lab.command import Request
+    from martfl.lab.result import RunResult
+    from martfl.lab.workers import Listener
 
 app = typer.Typer(no_args_is_help=True, help="Run experiments; render their tables and figures.")
 
@@ -36,65 +41,74 @@ def run(
     trainer: Annotated[str, typer.Option(help="auto, batched or loop.")] = "auto",
     memory_mb: Annotated[int | None, typer.Option(help="Memory that training may take.")] = None,
     jobs: Annotated[int, typer.Option(help="Runs side by side, a process each.")] = 1,
+    ray: Annotated[str | None, typer.Option(help="Run on the Ray cluster at this address, or auto.")] = None,
+    gpus: Annotated[float, typer.Option(help="GPUs of a run on a cluster; may be a fraction.")] = 1.0,
+    seconds: Annotated[float | None, typer.Option(help="Begin no run after so many seconds.")] = None,
     data: Annotated[Path | None, typer.Option(envvar="MARTFL_DATA", help="Folder of the datasets.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("runs"),
     tensorboard: Annotated[Path | None, typer.Option(help="Write curves for TensorBoard into this folder.")] = None,
     json: JsonFlag = False,
 ) -> None:
     """Run an experiment file, or a single run by its settings; finished runs are skipped, interrupted ones continue."""
-    from martfl.lab.command import Request, execute, parse_seeds, parse_settings
+    from martfl.lab.command import Request, parse_seeds, parse_settings
     from martfl.lab.experiment import Runtime
+    from martfl.lab.runner import Workers
 
-    given = {
-        "rule": rule, "dataset": dataset, "attack": attack, "malicious": malicious, "biased": biased,
-        "rounds": rounds, "seed": seed, "eval_every": eval_every, "precision": precision,
-    }  # fmt: skip
-    request = Request(
-        file=file,
-        settings={**{k: v for k, v in given.items() if v is not None}, **parse_settings(settings or [])},
-        seeds=parse_seeds(seeds),
-        only=tuple(only or ()),
-        out=out,
-        runtime=Runtime(device=device, trainer=trainer, memory_mb=memory_mb, data=data),
-        jobs=jobs,
-    )
-    records = _with_bar(request, execute)
-    single = file is None and len(records) == 1
+    given = {"rule": rule, "dataset": dataset, "attack": attack, "malicious": malicious, "biased": biased,
+             "rounds": rounds, "seed": seed, "eval_every": eval_every, "precision": precision}  # fmt: skip
+    chosen = {key: value for key, value in given.items() if value is not None} | parse_settings(settings or [])
+    runtime = Runtime(device=device, trainer=trainer, memory_mb=memory_mb, data=data)
+    workers = Workers(jobs, ray, gpus, seconds)
+    _run(Request(file, chosen, parse_seeds(seeds), tuple(only or ()), out, runtime, workers), tensorboard, json)
+
+
+def _run(request: Request, tensorboard: Path | None, as_json: bool) -> None:
+    from martfl.lab.records import to_json
+
+    results = _with_bar(request)
     report = _report(request)
     if tensorboard is not None:
         from martfl.dashboard.tracking import track_lab
 
         track_lab(report.parent, tensorboard)
-    emit(records[0] if single else records, as_json=json, render=lambda: [_overview(records), f"Report: {report}"])
-    if any(record["status"] == "failed" for record in records):
+    shown = [to_json(result) for result in results]
+    single = request.file is None and len(results) == 1
+    emit(shown[0] if single else shown, as_json=as_json, render=lambda: [_overview(results), f"Report: {report}"])
+    if any(result.status == "failed" for result in results):
         raise typer.Exit(1)
 
 
-def _report(request: Any) -> Path:
+def _report(request: Request) -> Path:
     """One HTML file beside the results, on everything that the folder holds by now."""
     from martfl.dashboard.lab_report import write_lab_report
     from martfl.lab.command import planned_runs
 
-    folder = request.out / planned_runs(request)[0]
+    planned = planned_runs(request)
+    folder = next(place for place in (planned.folder, *planned.also) if (place / "runs.jsonl").is_file())
     return write_lab_report(folder, folder / "report.html")
 
 
-def _with_bar(request: Any, execute: Any) -> list[dict[str, Any]]:
+def _with_bar(request: Request) -> list[RunResult]:
     """Run behind a progress bar on stderr: one line for the runs, one for the rounds of the present one."""
+    from martfl.lab.command import execute
+
+    with _bar() as bar:
+        return execute(request, _bar_listener(bar))
+
+
+def _bar() -> Progress:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        records: list[dict[str, Any]] = execute(request, _bar_listener(bar))
-    return records
+    return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
-def _bar_listener(bar: Any) -> Listener:
+def _bar_listener(bar: Progress) -> Listener:
     from martfl.lab.config import RunConfig
     from martfl.lab.metrics import RoundRow
-    from martfl.lab.runner import Listener, label_of
     from martfl.lab.suite import describe
+    from martfl.lab.workers import Listener
 
     class BarListener(Listener):
         def begin(self, *, total: int, skipped: int) -> None:
@@ -108,21 +122,21 @@ def _bar_listener(bar: Any) -> Listener:
         def round(self, config: RunConfig, row: RoundRow) -> None:
             bar.update(self.one, completed=row.round)
 
-        def done(self, record: dict[str, Any]) -> None:
+        def done(self, result: RunResult) -> None:
             bar.advance(self.all)
-            if record["status"] != "done":
-                bar.console.print(f"{label_of(record)}: {record['status']} {record.get('error', '')}")
+            if result.status != "done":
+                bar.console.print(f"{describe(result.config)}: {result.status} {result.error}")
 
     return BarListener()
 
 
-def _overview(records: list[dict[str, Any]]) -> Any:
-    from martfl.lab.runner import label_of
+def _overview(results: list[RunResult]) -> Any:
+    from martfl.lab.suite import describe
 
     rows = [
-        (label_of(record), record["status"], *(_percent(record.get(name)) for name in METRICS),
-         record.get("rounds", "–"), _seconds(record.get("seconds_per_round")))
-        for record in records
+        (describe(result.config), result.status, *(_percent(getattr(result, name)) for name in METRICS),
+         result.rounds or "–", _seconds(result.seconds_per_round))
+        for result in results
     ]  # fmt: skip
     return table("Runs", ["run", "status", *(f"{name} %" for name in METRICS), "rounds", "s a round"], rows)
 
@@ -135,42 +149,34 @@ def _seconds(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-@app.command("table")
-def show_table(
-    file: Annotated[Path, typer.Argument(help="An experiment file.")],
+@app.command()
+def plan(
+    file: Annotated[Path, typer.Argument(help="A plan file.")],
+    run: Annotated[bool, typer.Option("--run", help="Run what is left, in order.")] = False,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("runs"),
-    only: Annotated[list[str] | None, typer.Option(help="Runs with KEY=VALUE; repeatable.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Show what was not run yet, too.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
-    csv: Annotated[bool, typer.Option("--csv", help="Print one line per figure, unrounded.")] = False,
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    jobs: Annotated[int, typer.Option(help="Runs side by side, a process each.")] = 1,
+    ray: Annotated[str | None, typer.Option(help="Run on the Ray cluster at this address, or auto.")] = None,
+    gpus: Annotated[float, typer.Option(help="GPUs of a run on a cluster; may be a fraction.")] = 1.0,
+    seconds: Annotated[float | None, typer.Option(help="Begin no run after so many seconds.")] = None,
+    data: Annotated[Path | None, typer.Option(envvar="MARTFL_DATA", help="Folder of the datasets.")] = None,
     json: JsonFlag = False,
 ) -> None:
-    """The table of an experiment: what was run, with the paper's own figures in brackets."""
-    from martfl.lab.render import load_results, render_table
-    from martfl.lab.tables import to_csv, to_markdown, to_pages, to_records
+    """What of a plan is done, what is left and how long that takes; or run it, the most important runs first."""
+    from martfl.lab.experiment import Runtime
+    from martfl.lab.plan import load_plan, overview
+    from martfl.lab.runner import Workers, run_jobs
 
-    grid = render_table(load_results(file, out=out, only=only or (), everything=everything))
-    if markdown or csv:
-        typer.echo(to_markdown(grid) if markdown else to_csv(grid), nl=False)
-        return
-    pages = [
-        table(page.title, page.header, ([cell.replace(" [", "\n[") for cell in line] for line in page.lines()))
-        for page in to_pages(grid)
-    ]
-    emit(to_records(grid), as_json=json, render=lambda: [*pages, *grid.notes])
+    found = load_plan(file, out=out)
+    if run:
+        runtime, workers = Runtime(device=device, data=data), Workers(jobs, ray, gpus, seconds)
+        with _bar() as bar:
+            run_jobs(found.jobs(), runtime=runtime, workers=workers, listener=_bar_listener(bar))
+        found = load_plan(file, out=out)
+    shown = overview(found)
+    rows = [(row.step, f"{row.done}/{row.runs}", f"{row.seconds:,.0f}", f"{row.total:,.0f}") for row in shown]
+    heads = ["step", "done", "s left", "s left in all"]
+    emit(shown, as_json=json, render=lambda: [table(found.title, heads, rows)])
 
 
-@app.command("figure")
-def show_figure(
-    file: Annotated[Path, typer.Argument(help="An experiment file.")],
-    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("runs"),
-    only: Annotated[list[str] | None, typer.Option(help="Runs with KEY=VALUE; repeatable.")] = None,
-    to: Annotated[Path | None, typer.Option(help="Where to write it: .png, .svg or .pdf.")] = None,
-    json: JsonFlag = False,
-) -> None:
-    """Draw the figure of an experiment; beside the results, unless told where."""
-    from martfl.lab.figures import save
-    from martfl.lab.render import load_results, render_figure
-
-    canvas = render_figure(load_results(file, out=out, only=only or ()))
-    emit_files({"figure": str(save(canvas, to or out / file.stem / f"{file.stem}.png"))}, as_json=json)
+lab_show.add_to(app)

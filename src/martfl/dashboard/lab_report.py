@@ -3,7 +3,8 @@
 import base64
 import io
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -14,7 +15,9 @@ from martfl.dashboard.markup import Html, h, section
 from martfl.dashboard.report import write_file
 from martfl.dashboard.words import moment, plural
 from martfl.errors import InputError
+from martfl.lab.result import RunResult, Status
 from martfl.lab.store import Store
+from martfl.lab.suite import settings_of
 
 METRICS = {
     "mta": "accuracy",
@@ -23,9 +26,9 @@ METRICS = {
     "inclusiveness": "honest included",
     "robustness": "malicious kept out",
 }
-Record = Mapping[str, Any]
-Group = tuple[str, list[Record]]  # one configuration, its seeds
+Group = tuple[str, list[RunResult]]  # one configuration, its seeds
 MOST_LINES = 8
+STATUS: tuple[Status, ...] = ("done", "diverged", "failed")
 
 
 def is_lab(folder: Path) -> bool:
@@ -46,37 +49,38 @@ def write_lab_report(folder: Path, out: Path, *, experiment: Path | None = None)
     return write_file(out, standalone(folder.resolve().name, *parts, subtitle=subtitle))
 
 
-def groups(records: Iterable[Record]) -> list[Group]:
+def groups(records: Iterable[RunResult]) -> list[Group]:
     """Runs that differ in their seed only, under the settings in which groups differ."""
-    done = [record for record in records if record["status"] != "failed"]
-    configs = [{**record["config"], "rule": record["name"]} for record in done]
-    keys = sorted({key for config in configs for key in config} - {"seed", "label", "options"})
+    done = [record for record in records if record.status != "failed"]
+    configs = [settings_of(record.config) for record in done]
+    keys = sorted({key for config in configs for key in config} - {"seed", "label"})
     varying = [key for key in keys if len({str(config.get(key)) for config in configs}) > 1]
     named = ["rule", *(key for key in varying if key != "rule")]
-    found: dict[str, list[Record]] = {}
+    found: dict[str, list[RunResult]] = {}
     for record, config in zip(done, configs, strict=True):
         name = ", ".join(str(config[key]) if key == "rule" else f"{key} {config.get(key)}" for key in named)
         found.setdefault(name, []).append(record)
     return list(found.items())
 
 
-def _summary(records: Sequence[Record]) -> Html:
-    status = [record["status"] for record in records]
-    tiles = [("runs", str(len(records))), *((word, str(status.count(word))) for word in ("done", "diverged", "failed"))]
+def _summary(records: Sequence[RunResult]) -> Html:
+    status = [record.status for record in records]
+    tiles = [("runs", str(len(records))), *((word, str(status.count(word))) for word in STATUS)]
+    tiles.append(("of older code", str(sum(record.old for record in records if record.status != "failed"))))
     grid = h("dl", [h("div", h("dt", name), h("dd", value)) for name, value in tiles], class_="tiles")
     words = "Every figure below is computed from the files beside this report."
     shared = ", ".join(f"{key} {value}" for key, value in _shared(records).items() if value not in ("", None, {}, []))
     return section("summary", "In short", grid, h("p", words), h("p", "All runs: ", shared, class_="note long"))
 
 
-def _shared(records: Sequence[Record]) -> dict[str, Any]:
+def _shared(records: Sequence[RunResult]) -> dict[str, Any]:
     """Settings in which all runs agree."""
-    first, *others = [record["config"] for record in records]
+    first, *others = [asdict(record.config) for record in records]
     return {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
 
 
-def _table(records: Sequence[Record]) -> Html:
-    shown = {key: words for key, words in METRICS.items() if any(r.get(key) is not None for r in records)}
+def _table(records: Sequence[RunResult]) -> Html:
+    shown = {key: words for key, words in METRICS.items() if any(getattr(r, key) is not None for r in records)}
     head = h(
         "tr", h("th", "run"), h("th", "seeds", class_="number"), [h("th", w, class_="number") for w in shown.values()]
     )
@@ -94,26 +98,24 @@ def _table(records: Sequence[Record]) -> Html:
     return section("results", "Results", h("p", note), table, _failures(records))
 
 
-def _mean(runs: Sequence[Record], key: str) -> str:
-    values = [100 * float(run[key]) for run in runs if run.get(key) is not None]
+def _mean(runs: Sequence[RunResult], key: str) -> str:
+    values = [100 * float(value) for run in runs if (value := getattr(run, key)) is not None]
     if not values:
         return "–"
     return f"{fmean(values):.1f}" + (f" ± {stdev(values):.1f}" if len(values) > 1 else "")
 
 
-def _failures(records: Sequence[Record]) -> Html | None:
-    failed = [record for record in records if record["status"] == "failed"]
-    return (
-        h("ul", [h("li", f"{r['name']}, seed {r['seed']}: {r.get('error', '')}") for r in failed]) if failed else None
-    )
+def _failures(records: Sequence[RunResult]) -> Html | None:
+    failed = [record for record in records if record.status == "failed"]
+    return h("ul", [h("li", f"{r.name}, seed {r.config.seed}: {r.error}") for r in failed]) if failed else None
 
 
-def _curves(store: Store, records: Sequence[Record]) -> Html:
+def _curves(store: Store, records: Sequence[RunResult]) -> Html:
     """Accuracy by round, mean over the seeds."""
-    series = {}
+    series, rounds = {}, store.rounds()
     for name, runs in groups(records)[:MOST_LINES]:
         points: dict[float, list[float]] = {}
-        for row in (row for run in runs for row in store.read_rounds(run["id"])):
+        for row in (row for run in runs for row in rounds.get(run.key, ())):
             if row.get("mta") is not None:
                 points.setdefault(row["round"] or 0.0, []).append(row["mta"] or 0.0)
         if points:

@@ -16,8 +16,10 @@ from martfl.dashboard.words import label
 from martfl.errors import InputError
 from martfl.lab.config import RunConfig
 from martfl.lab.metrics import RoundRow
-from martfl.lab.runner import Listener, label_of
+from martfl.lab.result import RunResult
 from martfl.lab.store import COLUMNS, Store
+from martfl.lab.suite import describe
+from martfl.lab.workers import Listener
 
 
 def track(folder: Path, out: Path) -> Path:
@@ -43,10 +45,10 @@ def track_market(folder: Path, out: Path) -> Path:
 def track_lab(folder: Path, out: Path) -> Path:
     """One TensorBoard run per run of the lab, one step per round."""
     store = Store(folder)
-    for record in store.records():
-        rows = store.read_rounds(record["id"])
-        with writer(out / _file_name(label_of(record), record["id"])) as board:
-            for row in rows:
+    rounds = store.rounds()
+    for result in store.records():
+        with writer(out / _file_name(describe(result.config), result.id)) as board:
+            for row in rounds.get(result.key, ()):
                 _add_row(board, row, int(row["round"] or 0))
     return out
 
@@ -61,15 +63,13 @@ class TrackingListener(Listener):
     def start(self, config: RunConfig) -> None:
         """A new run, in a folder of its own."""
         self.close()
-        from martfl.lab.suite import describe
-
         self._board = _open(self.out / _file_name(describe(config), config.identity()))
 
     def round(self, config: RunConfig, row: RoundRow) -> None:
         """Its figures."""
         _add_row(self._board, {name: getattr(row, name) for name in COLUMNS}, row.round)
 
-    def done(self, record: dict[str, Any]) -> None:
+    def done(self, result: RunResult) -> None:
         """The run is over."""
         self.close()
 

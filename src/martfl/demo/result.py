@@ -18,7 +18,7 @@ from martfl.demo.cast import DemoOptions
 from martfl.market.errors import MarketError
 from martfl.market.purchases import OFFENCES
 from martfl.market.steps import ModelPosted, Offers, Over, Selected
-from martfl.selection.result import Role
+from martfl.selection import Role
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""`python -m martfl.lab run …` and `… bench`: the lab with torch and numpy alone, for machines without the rest."""
+"""`python -m martfl.lab run …`, `… plan` and `… bench`: the lab with torch and numpy alone, without all the rest."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ import dataclasses
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 from martfl.errors import MartflError
 from martfl.lab.command import Request, execute, parse_seeds, parse_settings
 from martfl.lab.config import RunConfig
 from martfl.lab.experiment import Runtime
-from martfl.lab.runner import Listener, label_of
+from martfl.lab.plan import as_text, load_plan, overview
+from martfl.lab.records import to_json
+from martfl.lab.result import RunResult
+from martfl.lab.runner import Workers, run_jobs
+from martfl.lab.suite import describe
 from martfl.lab.trainer import STRATEGIES
+from martfl.lab.workers import Listener
 
 FLAGS = ("rule", "dataset", "attack", "malicious", "biased", "rounds", "eval_every", "precision")
 
@@ -29,12 +33,12 @@ class PlainListener(Listener):
     def start(self, config: RunConfig) -> None:
         sys.stderr.flush()
 
-    def done(self, record: dict[str, Any]) -> None:
+    def done(self, result: RunResult) -> None:
         self.count += 1
-        mta = record.get("mta")
-        figure = f"mta {mta:.4f}" if mta is not None else record.get("error", "")
-        pace = f"{record.get('seconds_per_round') or 0:.3f} s a round"
-        sys.stderr.write(f"[{self.count}/{self.total}] {label_of(record)}: {record['status']} {figure} ({pace})\n")
+        figure = f"mta {result.mta:.4f}" if result.mta is not None else result.error
+        pace = f"{result.seconds_per_round or 0:.3f} s a round"
+        what = f"[{self.count}/{self.total}] {describe(result.config)}"
+        sys.stderr.write(f"{what}: {result.status} {figure} ({pace})\n")
         sys.stderr.flush()
 
 
@@ -48,14 +52,23 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     run.add_argument("--only", action="append", default=[], metavar="KEY=VALUE")
     run.add_argument("--seeds", default="")
-    run.add_argument("--out", type=Path, default=Path("runs"))
-    run.add_argument("--jobs", type=int, default=1)
     run.add_argument("--json", action="store_true")
+    plan = commands.add_parser("plan", help="what of a plan is left, or with --run: run it")
+    plan.add_argument("file", type=Path)
+    plan.add_argument("--run", action="store_true")
     bench = commands.add_parser("bench", help="seconds a round, beside a plain loop over clients")
     bench.add_argument("--datasets", default="")
     bench.add_argument("--rounds", type=int, default=5)
+    bench.add_argument("--repeats", type=int, default=3)
     bench.add_argument("--precision", default="fp32")
-    for part in (run, bench):
+    bench.add_argument("--keep", type=Path, metavar="RESULTS")
+    for part in (run, plan):
+        part.add_argument("--out", type=Path, default=Path("runs"))
+        part.add_argument("--jobs", type=int, default=1)
+        part.add_argument("--ray", metavar="ADDRESS")
+        part.add_argument("--gpus", type=float, default=1.0)
+        part.add_argument("--seconds", type=float)
+    for part in (run, plan, bench):
         part.add_argument("--device", default="cpu")
         part.add_argument("--data", type=Path)
         part.add_argument("--trainer", default="auto", choices=STRATEGIES)
@@ -70,26 +83,49 @@ def _run(options: argparse.Namespace) -> int:
         seeds=parse_seeds(options.seeds),
         only=tuple(options.only),
         out=options.out,
-        runtime=Runtime(device=options.device, trainer=options.trainer, data=options.data),
-        jobs=options.jobs,
+        runtime=_runtime(options),
+        workers=_workers(options),
     )
-    records = execute(request, PlainListener())
+    results = execute(request, PlainListener())
     if options.json:
-        sys.stdout.write(json.dumps(records[0] if options.file is None and len(records) == 1 else records) + "\n")
-    return 1 if any(record["status"] == "failed" for record in records) else 0
+        shown = [to_json(result) for result in results]
+        sys.stdout.write(json.dumps(shown[0] if options.file is None and len(shown) == 1 else shown) + "\n")
+    return 1 if any(result.status == "failed" for result in results) else 0
+
+
+def _plan(options: argparse.Namespace) -> int:
+    plan = load_plan(options.file, out=options.out)
+    sys.stdout.write(as_text(overview(plan)) + "\n")
+    sys.stdout.flush()
+    if options.run:
+        run_jobs(plan.jobs(), runtime=_runtime(options), workers=_workers(options), listener=PlainListener())
+    return 0
+
+
+def _runtime(options: argparse.Namespace) -> Runtime:
+    return Runtime(device=options.device, trainer=options.trainer, data=options.data)
+
+
+def _workers(options: argparse.Namespace) -> Workers:
+    return Workers(options.jobs, options.ray, options.gpus, options.seconds)
 
 
 def _bench(options: argparse.Namespace) -> int:
     from martfl.bench.lab import DATASETS, bench_lab
+    from martfl.lab.measured import keep_bench
 
     names = tuple(options.datasets.split(",")) if options.datasets else DATASETS
+    timings = []
     for name in names:
-        for timing in bench_lab(
+        timings += bench_lab(
             datasets=[name], device=options.device, data=options.data, rounds=options.rounds,
-            precision=options.precision, trainer=options.trainer,
-        ):  # fmt: skip
-            sys.stdout.write(json.dumps(dataclasses.asdict(timing)) + "\n")
-            sys.stdout.flush()
+            repeats=options.repeats, precision=options.precision, trainer=options.trainer,
+        )  # fmt: skip
+        sys.stdout.write(json.dumps(dataclasses.asdict(timings[-1])) + "\n")
+        sys.stdout.flush()
+        if options.keep is not None:
+            measured = [dataclasses.asdict(timing) for timing in timings]
+            keep_bench(options.keep, f"lab-{options.device}", timings[0].device, measured)
     return 0
 
 
@@ -97,7 +133,7 @@ def main() -> None:
     """Run the command; a known error becomes one line on stderr and exit code 2."""
     options = _parser().parse_args()
     try:
-        sys.exit(_run(options) if options.command == "run" else _bench(options))
+        sys.exit({"run": _run, "plan": _plan, "bench": _bench}[options.command](options))
     except MartflError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)

@@ -11,8 +11,10 @@ from typing import Any
 from martfl.errors import InputError
 from martfl.lab.config import RunConfig, make_config
 from martfl.lab.experiment import Runtime
-from martfl.lab.runner import Listener, run_all
+from martfl.lab.result import RunResult
+from martfl.lab.runner import Workers, run_all
 from martfl.lab.suite import load_experiment, select
+from martfl.lab.workers import Listener
 
 SINGLE = "single"  # the folder of runs that come from no file
 
@@ -27,7 +29,7 @@ class Request:
     only: tuple[str, ...] = ()
     out: Path = Path("runs")
     runtime: Runtime = field(default_factory=Runtime)
-    jobs: int = 1
+    workers: Workers = field(default_factory=Workers)
 
 
 def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
@@ -52,22 +54,39 @@ def parse_seeds(text: str) -> tuple[int, ...]:
         raise InputError(f"--seeds takes whole numbers separated by commas, got {text!r}") from None
 
 
-def planned_runs(request: Request) -> tuple[str, tuple[RunConfig, ...]]:
-    """(name of the folder, runs)."""
+@dataclass(frozen=True)
+class Planned:
+    """What a request is about."""
+
+    folder: Path
+    runs: tuple[RunConfig, ...]
+    also: tuple[Path, ...] = ()  # other folders whose results count
+
+
+def planned_runs(request: Request) -> Planned:
+    """The runs of the request, and where their results go."""
     if request.file is None:
         if request.only:
             raise InputError(f"--only chooses among the runs of a file; got {' '.join(request.only)} and no file")
         seeds = request.seeds or (int(request.settings.get("seed", 0)),)
         runs = tuple(make_config({**request.settings, "seed": seed}) for seed in seeds)
-        return SINGLE, runs
+        return Planned(request.out / SINGLE, runs)
     experiment = load_experiment(request.file, overrides=request.settings, seeds=request.seeds)
     runs = select(experiment.runs, request.only)
     if not runs:
         raise InputError(f"no run of {request.file} matches --only {' '.join(request.only)}")
-    return experiment.name, runs
+    also = tuple(request.out / name for name in experiment.meta.get("also", ()))
+    return Planned(request.out / experiment.name, runs, also)
 
 
-def execute(request: Request, listener: Listener | None = None) -> list[dict[str, Any]]:
-    """Run what was asked for and return the records."""
-    name, runs = planned_runs(request)
-    return run_all(runs, folder=request.out / name, runtime=request.runtime, jobs=request.jobs, listener=listener)
+def execute(request: Request, listener: Listener | None = None) -> list[RunResult]:
+    """Run what was asked for and return the results."""
+    planned = planned_runs(request)
+    return run_all(
+        planned.runs,
+        folder=planned.folder,
+        runtime=request.runtime,
+        workers=request.workers,
+        listener=listener,
+        also=planned.also,
+    )

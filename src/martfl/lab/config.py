@@ -14,7 +14,7 @@ from martfl.lab.data import preset_of
 from martfl.lab.models import MODELS
 
 Sizes = Literal["uni", "pow"]
-Classes = Literal["iid", "noniid"]
+Classes = Literal["iid", "noniid", "dirichlet", "natural"]
 Precision = Literal["fp32", "tf32", "bf16"]
 
 
@@ -33,6 +33,8 @@ class RunConfig:
     bias_type: Literal["I", "II"] = "I"  # biased like the root data, or each in its own way
     sizes: Sizes = "uni"
     classes: Classes = "iid"
+    alpha: float = 0.5  # of a Dirichlet division; the smaller, the fewer classes a provider has
+    buyer: str = ""  # whose rows are the root data of a natural division; drawn if empty
     root: Literal["unbiased", "biased"] = "unbiased"
     root_share: float = 0.5  # of the classes, that dominate biased data
     dominance: float = 1.0  # share of the rows of biased data that come from the dominating classes
@@ -56,28 +58,30 @@ class RunConfig:
     def name(self) -> str:
         return self.label or self.rule
 
+    @property
+    def threat(self) -> str:
+        """The attack with its parameters, as tables name it."""
+        return " ".join([self.attack, *(f"{key} {value:g}" for key, value in sorted(self.attack_params.items()))])
+
     def filled(self) -> RunConfig:
         """The same with the preset's values in place of None."""
+        open_ = [name for name in PRESET if getattr(self, name) is None]
+        if not open_:
+            return self
         preset = preset_of(self.dataset)
-        return dataclasses.replace(
-            self,
-            model=self.model or preset.model,
-            participants=self.participants or preset.participants,
-            root_rows=self.root_rows or preset.root_rows,
-            optimizer=self.optimizer or preset.optimizer,
-            learning_rate=self.learning_rate or preset.learning_rate,
-        )
+        return dataclasses.replace(self, **{name: getattr(preset, name) for name in open_})
 
     def identity(self) -> str:
-        """A short hash of everything that can change a result."""
-        settings = {**dataclasses.asdict(self.filled()), "label": ""}
-        if not self.root_poisoned:
-            del settings["root_poisoned"]  # clean root data are the plain case, and runs of it keep their identity
-        content = json.dumps(settings, sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()[:16]
+        """A short hash of everything that can change a result: the settings that differ from the defaults."""
+        full = self.filled()
+        settings = {key: value for key in KEYS if (value := getattr(full, key)) != getattr(PLAIN, key)}
+        settings.pop("label", None)
+        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
 
+PRESET = ("model", "participants", "root_rows", "optimizer", "learning_rate")  # settings that a dataset brings along
 KEYS = tuple(f.name for f in dataclasses.fields(RunConfig))
+PLAIN = RunConfig()
 _HINTS = get_type_hints(RunConfig)
 
 
@@ -129,10 +133,12 @@ def _choices(hint: Any) -> list[Any]:
 
 def check_config(config: RunConfig) -> None:
     """Refuse what cannot be run, before any data are loaded."""
-    full = config.filled()  # refuses an unknown dataset
+    preset_of(config.dataset)  # refuses an unknown one
+    full = config.filled()
     if full.model not in MODELS:
         raise InputError(f"unknown model {full.model!r}: choose one of {', '.join(sorted(MODELS))}")
     _check_shares(config)
+    _check_division(config)
     assert full.participants is not None and full.root_rows is not None and full.learning_rate is not None
     for name, value, least in (
         ("participants", full.participants, 2), ("root_rows", full.root_rows, 1), ("rounds", config.rounds, 1),
@@ -164,3 +170,20 @@ def _check_shares(config: RunConfig) -> None:
         raise InputError(f"root_share must be in (0, 1), got {config.root_share}")
     if not 0 < config.dominance <= 1:
         raise InputError(f"dominance must be in (0, 1], got {config.dominance}")
+
+
+def _check_division(config: RunConfig) -> None:
+    """Settings that a division does not read are refused, not passed over."""
+    if not (math.isfinite(config.alpha) and config.alpha > 0):
+        raise InputError(f"alpha must be positive, got {config.alpha}")
+    if config.buyer and config.classes != "natural":
+        raise InputError(f"buyer = {config.buyer} needs classes = natural, got {config.classes}")
+    if config.classes in ("dirichlet", "natural") and (config.biased or config.sizes != "uni"):
+        raise InputError(
+            f"classes = {config.classes} gives sizes and classes by itself: "
+            f"biased must be 0 and sizes uni, got {config.biased} and {config.sizes}"
+        )
+    if config.classes == "natural" and config.root != "unbiased":
+        raise InputError(
+            f"classes = natural has the buyer's rows as root data: root must be unbiased, got {config.root}"
+        )

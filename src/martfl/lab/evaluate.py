@@ -32,12 +32,17 @@ def make_rowset(x: np.ndarray, y: np.ndarray, device: torch.device) -> Rowset:
 
 
 @torch.no_grad()
-def predict_one(model: Model, flat: Tensor, x: Tensor) -> np.ndarray:
-    """[m] -> [r] predicted classes, on the host."""
+def scores_one(model: Model, flat: Tensor, x: Tensor) -> np.ndarray:
+    """[m] -> [r, c] logits, on the host."""
     params = model.split(flat)
     rows = CPU_ROWS if x.device.type == "cpu" else max(1, FLOATS // model.activation_floats)
-    parts = [model.one(params, x[begin : begin + rows]).argmax(dim=1) for begin in range(0, len(x), rows)]
-    return np.asarray(torch.cat(parts).cpu().numpy())
+    parts = [model.one(params, x[begin : begin + rows]) for begin in range(0, len(x), rows)]
+    return np.asarray(torch.cat(parts).float().cpu().numpy())
+
+
+def predict_one(model: Model, flat: Tensor, x: Tensor) -> np.ndarray:
+    """[m] -> [r] predicted classes, on the host."""
+    return np.asarray(scores_one(model, flat, x).argmax(axis=1))
 
 
 def logits_many(model: Model, models: Tensor, x: Tensor) -> Tensor:

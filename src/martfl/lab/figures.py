@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 FORMATS = (".png", ".svg", ".pdf")
+NOTES = {".png": "Description", ".svg": "Description", ".pdf": "Subject"}
 MARKERS = "osD^vP*Xhd<>p"
 BANDS = 4  # with more lines, bands of deviation would only hide each other; the tables have them
 LABELS = {
@@ -114,12 +115,12 @@ def draw(
     return canvas
 
 
-def save(canvas: Canvas, path: Path) -> Path:
-    """Write the figure; the ending chooses the format."""
+def save(canvas: Canvas, path: Path, *, note: str = "") -> Path:
+    """Write the figure, a note among its metadata; the ending chooses the format."""
     if path.suffix not in FORMATS:
         raise InputError(f"a figure is written as one of {', '.join(FORMATS)}, got {path.name!r}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    canvas.savefig(path, dpi=150)
+    canvas.savefig(path, dpi=150, metadata={NOTES[path.suffix]: note} if note else None)
     return path
 
 

@@ -12,11 +12,14 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class RoundRow:
-    """One line of a run's CSV; None where a round was not evaluated or the measure does not apply."""
+    """One round; None where it was not evaluated or the measure does not apply."""
 
     round: int
     mta: float | None = None  # accuracy on the test rows
     f1: float | None = None  # macro F1 on the test rows
+    auc: float | None = None  # area under the ROC curve on the test rows; of two classes only
+    mta_own: float | None = None  # accuracy on the test rows that are the buyer's own; natural splits only
+    auc_own: float | None = None
     asr: float | None = None  # share of the attack's probe rows predicted as the attacker wants
     dac: float = 0.0  # share of the providers whose plaintext was bought
     inclusiveness: float | None = None  # share of the benign providers in the aggregate
@@ -29,7 +32,8 @@ class RoundRow:
     validation: float | None = None  # accuracy on the validation rows
     quantisation_loss: float | None = None  # MTA of the float aggregate − MTA of the integer one
     f1_loss: float | None = None  # the same of F1
-    seconds: float = 0.0
+    seconds: float = 0.0  # of the whole round
+    rule_seconds: float = 0.0  # of the rule alone
 
 
 def accuracy(predicted: np.ndarray, labels: np.ndarray) -> float:
@@ -43,6 +47,18 @@ def macro_f1(predicted: np.ndarray, labels: np.ndarray, num_classes: int) -> flo
     hits = np.diag(table)
     seen = table.sum(axis=0) + table.sum(axis=1)  # 2·TP + FP + FN
     return float(np.mean(2 * hits[seen > 0] / seen[seen > 0]))
+
+
+def roc_auc(scores: np.ndarray, labels: np.ndarray) -> float | None:
+    """The chance that a row of class 1 scores above one of class 0, ties by half; None where a class is missing."""
+    positive = int(np.sum(labels == 1))
+    negative = len(labels) - positive
+    if not positive or not negative:
+        return None
+    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[places]  # from 1, the mean rank among equals
+    above = float(ranks[labels == 1].sum()) - positive * (positive + 1) / 2
+    return above / (positive * negative)
 
 
 def share(chosen: np.ndarray, among: np.ndarray) -> float | None:

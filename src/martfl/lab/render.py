@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from martfl.errors import InputError
-from martfl.lab.config import RunConfig
 from martfl.lab.figures import draw, figure_spec
-from martfl.lab.metrics import fall
+from martfl.lab.result import RunResult
 from martfl.lab.store import Store
 from martfl.lab.suite import Experiment, load_experiment, select, settings_of
 from martfl.lab.tables import SHARES, Grid, Outcome, build_table, table_spec
@@ -29,7 +29,8 @@ class Results:
     plan: tuple[Mapping[str, Any], ...]  # the settings of all its runs, in the order of the file
     outcomes: tuple[Outcome, ...]
     failed: int
-    everything: bool  # keep room for what was not run yet
+    left_out: int  # runs of older code
+    everything: bool = False  # keep room for what was not run yet
 
     def shown(self, axes: tuple[str, ...]) -> list[Mapping[str, Any]]:
         """What to show: the plan as far as it was run, then what was run beyond it."""
@@ -38,16 +39,27 @@ class Results:
         return [*kept, *(o.settings for o in self.outcomes if _place(o.settings, axes) not in planned)]
 
 
-def load_results(path: Path, *, out: Path, only: Sequence[str] = (), everything: bool = False) -> Results:
-    """The results of an experiment file in `out`; `everything` keeps room for what was not run yet."""
+def read_results(path: Path, *, out: Path, only: Sequence[str] = (), keep_old: bool = False) -> Results:
+    """The results of an experiment file in `out`, those of the present code unless older ones are asked for."""
     experiment = load_experiment(path)
     plan = [settings_of(run) for run in select(experiment.runs, only)]
-    found = [(record, store) for record, store in _records(experiment, plan, out) if _wanted(record, only)]
-    failed = sum(record["status"] == "failed" for record, _ in found)
-    outcomes = tuple(_outcome(record, store) for record, store in found if record["status"] != "failed")
-    if not outcomes and not everything:
-        raise InputError(f"no results of {path} in {out / path.stem}: run it first with `martfl lab run {path}`")
-    return Results(experiment, tuple(plan), outcomes, failed, everything)
+    found = [stored for stored in _stored(experiment, plan, out) if select([stored.result.config], only)]
+    failed = sum(stored.result.status == "failed" for stored in found)
+    done = [stored for stored in found if stored.result.status != "failed"]
+    shown = [stored for stored in done if keep_old or not stored.result.old]
+    outcomes = tuple(_outcome(stored) for stored in shown)
+    return Results(experiment, tuple(plan), outcomes, failed, len(done) - len(shown))
+
+
+def load_results(
+    path: Path, *, out: Path, only: Sequence[str] = (), everything: bool = False, keep_old: bool = False
+) -> Results:
+    """The same, refused where there are none; `everything` keeps room for what was not run yet."""
+    results = read_results(path, out=out, only=only, keep_old=keep_old)
+    if not results.outcomes and not everything:
+        older = f"; {results.left_out} runs of older code are there, which --keep-old shows" if results.left_out else ""
+        raise InputError(f"no results of {path} in {out / path.stem}: run it first with `martfl lab run {path}`{older}")
+    return replace(results, everything=everything)
 
 
 def render_table(results: Results) -> Grid:
@@ -62,10 +74,11 @@ def render_table(results: Results) -> Grid:
         outcomes=results.outcomes,
         paper=results.experiment.paper or None,
     )
-    if not results.failed:
-        return grid
-    note = f"{results.failed} runs failed and are left out; running the file again repeats them."
-    return replace(grid, notes=(*grid.notes, note))
+    notes = [f"{results.failed} runs failed and are left out; running the file again repeats them."]
+    notes = notes if results.failed else []
+    if results.left_out:
+        notes.append(f"{results.left_out} runs of older code are left out; --keep-old shows them.")
+    return replace(grid, notes=(*grid.notes, *notes))
 
 
 def render_figure(results: Results) -> Canvas:
@@ -73,9 +86,10 @@ def render_figure(results: Results) -> Canvas:
     spec = figure_spec(_part(results.experiment, "figure"))
     axes = (*spec.panels, spec.lines, *([spec.x] if spec.kind == "lines" else []))
     check_unmixed(results.outcomes, axes)
+    older = " († with results of older code)" if any(outcome.old for outcome in results.outcomes) else ""
     return draw(
         spec,
-        title=results.experiment.title,
+        title=results.experiment.title + older,
         planned=results.shown(axes),
         outcomes=results.outcomes,
         paper=results.experiment.paper or None,
@@ -94,17 +108,28 @@ def check_unmixed(outcomes: Sequence[Outcome], axes: tuple[str, ...]) -> None:
             raise InputError(f"the results mix runs of one seed with {shown}: choose with --only KEY=VALUE")
 
 
-def _records(
-    experiment: Experiment, plan: Sequence[Mapping[str, Any]], out: Path
-) -> list[tuple[dict[str, Any], Store]]:
-    """The experiment's own records, and those of experiments that it names in `also`, as far as it plans them too."""
-    own = Store(out / experiment.name)
-    found = {record["id"]: (record, own) for record in own.records()}
-    kinds = {_kind(settings) for settings in plan}
-    for other in (Store(out / name) for name in experiment.meta.get("also", ())):
-        for record in other.records():
-            if _kind({**record["config"], "rule": record["name"]}) in kinds:
-                found.setdefault(record["id"], (record, other))
+@dataclass(frozen=True)
+class Stored:
+    """A result with its rounds."""
+
+    result: RunResult
+    rounds: Sequence[Mapping[str, float | None]]
+
+
+def _stored(experiment: Experiment, plan: Sequence[Mapping[str, Any]], out: Path) -> list[Stored]:
+    """The experiment's own results, and those of experiments that it names in `also`, as far as it plans them too."""
+    found: dict[str, Stored] = {}
+    kinds, planned = {_kind(settings) for settings in plan}, {run.identity(): run for run in experiment.runs}
+    for name in (experiment.name, *experiment.meta.get("also", ())):
+        store = Store(out / name)
+        rounds = store.rounds()
+        for result in store.records():
+            if result.id in planned:  # under the name that this file gives it
+                config = dataclasses.replace(result.config, label=planned[result.id].label)
+                result = dataclasses.replace(result, config=config)
+            own = name == experiment.name or result.id in planned or _kind(settings_of(result.config)) in kinds
+            if own and (result.id not in found or (found[result.id].result.old and not result.old)):
+                found[result.id] = Stored(result, rounds.get(result.key, ()))
     return list(found.values())
 
 
@@ -125,18 +150,12 @@ def _place(settings: Mapping[str, Any], axes: tuple[str, ...]) -> tuple[Any, ...
     return tuple(settings.get(axis) for axis in axes)
 
 
-def _wanted(record: Mapping[str, Any], only: Sequence[str]) -> bool:
-    return bool(select([RunConfig(**record["config"])], only))
+def _outcome(stored: Stored) -> Outcome:
+    result, rounds = stored.result, [_percent(row) for row in stored.rounds]
+    settings = {**settings_of(result.config), "diverged": result.status == "diverged"}
+    return Outcome(settings, _percent(result.measures()), rounds, result.old, result.made)
 
 
-def _outcome(record: Mapping[str, Any], store: Store) -> Outcome:
-    settings = {**record["config"], "rule": record["name"], "diverged": record["status"] == "diverged"}
-    rounds = [_percent(row) for row in store.read_rounds(record["id"])]
-    fallen = fall([(int(row["round"] or 0), mta) for row in rounds if (mta := row.get("mta")) is not None])
-    return Outcome(settings, _percent(record) | {"fall": fallen}, rounds)
-
-
-def _percent(values: Mapping[str, Any]) -> dict[str, float | None]:
-    """The numbers among the values, shares in percent."""
-    numbers = {key: value for key, value in values.items() if value is None or isinstance(value, (int, float))}
-    return {key: 100 * v if key in SHARES and v is not None else v for key, v in numbers.items()}
+def _percent(values: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Shares in percent."""
+    return {key: 100 * v if key in SHARES and v is not None else v for key, v in values.items()}

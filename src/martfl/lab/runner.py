@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import dataclasses
-import multiprocessing
-import os
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
-
-import torch
 
 from martfl.errors import InputError
 from martfl.lab.config import RunConfig
-from martfl.lab.experiment import Runtime, run_experiment
-from martfl.lab.metrics import RoundRow
-from martfl.lab.store import Store, to_record
-from martfl.lab.suite import check_runs, describe
+from martfl.lab.experiment import Runtime
+from martfl.lab.result import RunResult
+from martfl.lab.store import Store
+from martfl.lab.suite import check_runs
+from martfl.lab.workers import Done, Job, Listener, Work, here, processes
 
 
-class Listener:
-    """Told what happens; shows nothing by itself."""
+@dataclasses.dataclass(frozen=True)
+class Workers:
+    """Where runs are made."""
 
-    def begin(self, *, total: int, skipped: int) -> None: ...
+    jobs: int = 1  # processes of this machine
+    ray: str | None = None  # the address of a Ray cluster
+    gpus: float = 1.0  # of each run on a cluster, where it runs on GPUs
+    seconds: float | None = None  # after which no further run is begun
 
-    def start(self, config: RunConfig) -> None: ...
+    def work(self) -> Work:
+        """What runs them."""
+        if self.jobs < 1:
+            raise InputError(f"jobs must be at least 1, got {self.jobs}")
+        until = None if self.seconds is None else time.monotonic() + self.seconds
+        if self.ray is not None:
+            from martfl.lab.cluster import on_ray
 
-    def round(self, config: RunConfig, row: RoundRow) -> None: ...
-
-    def done(self, record: dict[str, Any]) -> None: ...
+            return on_ray(self.ray, gpus=self.gpus, until=until)
+        return here(until) if self.jobs == 1 else processes(self.jobs, until)
 
 
 def run_all(
@@ -37,64 +42,56 @@ def run_all(
     *,
     folder: Path,
     runtime: Runtime = Runtime(),
-    jobs: int = 1,
+    workers: Workers = Workers(),
     listener: Listener | None = None,
-) -> list[dict[str, Any]]:
-    """Run what is not finished yet; returns the records of all runs asked for, in their order."""
-    if jobs < 1:
-        raise InputError(f"jobs must be at least 1, got {jobs}")
-    check_runs(runs)
-    told = listener or Listener()
-    store = Store(folder)
-    finished = store.finished()
-    left = [run for run in runs if run.identity() not in finished]
-    told.begin(total=len(left), skipped=len(runs) - len(left))
-    for record in _serial(left, store, runtime, told) if jobs == 1 else _parallel(left, store, runtime, jobs):
-        store.append(record)
-        store.checkpoint(record["id"]).unlink(missing_ok=True)
-        told.done(record)
-    by_id = {record["id"]: record for record in store.records()}
-    return [{**by_id[run.identity()], "name": run.name} for run in runs if run.identity() in by_id]
+    also: Sequence[Path] = (),
+) -> list[RunResult]:
+    """Run what the folder, and `also` others, do not hold yet, or hold from older code; all results in their order."""
+    jobs = [Job(folder, run, tuple(also)) for run in runs]
+    run_jobs(jobs, runtime=runtime, workers=workers, listener=listener)
+    known = [record for place in (*also, folder) for record in Store(place).records()]
+    by_id = {record.id: record for record in sorted(known, key=lambda record: not record.old)}  # the last one counts
+    return [_named(by_id[run.identity()], run) for run in runs if run.identity() in by_id]
 
 
-def run_one(config: RunConfig, store: Store, runtime: Runtime, listener: Listener | None = None) -> dict[str, Any]:
-    """One run to its record; an error becomes a record with the status `failed`."""
-    told = listener or Listener()
-    told.start(config)
-    run = config.identity()
+def run_jobs(
+    jobs: Sequence[Job], *, runtime: Runtime = Runtime(), workers: Workers = Workers(), listener: Listener | None = None
+) -> None:
+    """Run the jobs that are not done yet, whatever folders they are for."""
+    work, told = workers.work(), listener or Listener()
+    check_runs(job.config for job in jobs)
+    left = unfinished(jobs)
+    told.begin(total=len(left), skipped=len(jobs) - len(left))
+    if left:
+        collect(work(left, runtime, told), told)
+
+
+def unfinished(jobs: Sequence[Job]) -> list[Job]:
+    """Those whose folders hold no result of the present code, each run once."""
+    folders = {folder for job in jobs for folder in (job.folder, *job.also)}
+    finished = {folder: Store(folder).finished() for folder in folders}
+    left: dict[tuple[Path, str], Job] = {}
+    for job in jobs:
+        run = job.config.identity()
+        if not any(run in finished[folder] for folder in (job.folder, *job.also)):
+            left.setdefault((job.folder, run), job)
+    return list(left.values())
+
+
+def collect(work: Iterable[Done], told: Listener) -> None:
+    """Keep every result as it comes; an interruption leaves those that have come."""
+    touched: set[Path] = set()
     try:
-        result = run_experiment(
-            config, runtime=runtime, checkpoint=store.checkpoint(run), on_round=lambda row: told.round(config, row)
-        )
-    except Exception as error:  # one broken run must not take the others with it
-        message = f"{type(error).__name__}: {error}"
-        return {"id": run, "name": config.name, "status": "failed", "error": message, "seed": config.seed,
-                "config": dataclasses.asdict(config.filled())}  # fmt: skip
-    store.write_rounds(run, result.history)
-    return to_record(result)
+        for job, result in work:
+            Store(job.folder).append(result)
+            job.checkpoint(result.key).unlink(missing_ok=True)
+            touched.add(job.folder)
+            told.done(result)
+    finally:
+        for folder in touched:
+            Store(folder).compact()
 
 
-def _serial(runs: Sequence[RunConfig], store: Store, runtime: Runtime, told: Listener) -> Iterator[dict[str, Any]]:
-    for config in runs:
-        yield run_one(config, store, runtime, told)
-
-
-def _parallel(runs: Sequence[RunConfig], store: Store, runtime: Runtime, jobs: int) -> Iterator[dict[str, Any]]:
-    """Several processes side by side, on one GPU or on the cores; each has its part of the memory and of the cores."""
-    cores = max(1, len(os.sched_getaffinity(0)) // jobs)
-    shared = dataclasses.replace(runtime, memory_share=1 / jobs, workers=runtime.workers or cores)
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=torch.set_num_threads, initargs=(cores,)) as pool:
-        waiting = [pool.submit(run_one, config, store, shared) for config in runs]
-        try:
-            for job in as_completed(waiting):
-                yield job.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def label_of(record: dict[str, Any]) -> str:
-    """A finished run in a few words."""
-    config = RunConfig(**record["config"])
-    return describe(config)
+def _named(result: RunResult, config: RunConfig) -> RunResult:
+    """The same under the name that this plan gives it."""
+    return dataclasses.replace(result, config=dataclasses.replace(result.config, label=config.label))

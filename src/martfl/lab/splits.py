@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from martfl.errors import InputError
+from martfl.lab.attacks.base import Rows
 from martfl.lab.config import RunConfig
 from martfl.lab.data import Dataset
+from martfl.lab.partition import choose_owners, dirichlet_parts
 from martfl.lab.randomness import stream
 
 POWER = 1.65911332899  # exponent of the power law F(x) = x^a on [0, 1] behind POW sizes, as in CFFL's and RFFL's set-up
@@ -25,6 +27,12 @@ class Split:
     malicious: np.ndarray  # [n] bool
     biased: np.ndarray  # [n] bool; never malicious
     root_classes: tuple[int, ...]  # the classes that dominate the root data; all of them when it is unbiased
+    own_test: np.ndarray | None = None  # the test rows that are the buyer's own; natural splits only
+
+
+def rows_of(dataset: Dataset, rows: np.ndarray) -> Rows:
+    """Rows of the training set with their labels."""
+    return Rows(dataset.train_x[rows], dataset.train_y[rows])
 
 
 class Pool:
@@ -110,27 +118,62 @@ def _draw(pool: Pool, count: int, mix: np.ndarray, rng: np.random.Generator) -> 
     return rng.permutation(np.concatenate([pool.take(c, int(k)) for c, k in enumerate(wanted) if k]))
 
 
-def make_split(dataset: Dataset, config: RunConfig, *, providers: int) -> Split:
+def make_split(dataset: Dataset, config: RunConfig, *, providers: int, acquirer: bool = True) -> Split:
     """The whole division for one run; it depends on the seed and the setting, not on the rule's name."""
-    full = config.filled()
-    assert full.root_rows is not None
     rng = stream(config.seed, "split")
     rows = rng.permutation(len(dataset.train_y))
     held = min(VALIDATION_MOST, int(VALIDATION_SHARE * len(rows)))
     validation, rest = rows[:held], rows[held:]
+    if config.classes == "natural":
+        return _natural(dataset, config, validation, rest, providers, acquirer, rng)
     root_classes = _root_classes(dataset.num_classes, config, rng)
-    root = _root_rows(dataset, rest, full.root_rows, root_classes, config, rng)
+    root = _root_rows(dataset, rest, root_classes, config, rng)
     left = np.setdiff1d(rest, root)
     malicious, biased = _roles(providers, config, rng)
+    if config.classes == "dirichlet":
+        parts = dirichlet_parts(left, dataset.train_y, providers=providers, alpha=config.alpha, rng=rng)
+    else:
+        parts = _mixed_parts(dataset, left, biased, root_classes, config, rng)
+    return Split(root, validation, parts, malicious, biased, root_classes)
+
+
+def _mixed_parts(
+    dataset: Dataset,
+    left: np.ndarray,
+    biased: np.ndarray,
+    root_classes: tuple[int, ...],
+    config: RunConfig,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, ...]:
+    """Sizes first, then a mix of classes for everybody."""
     pool = Pool(left, dataset.train_y, dataset.num_classes, rng)
     if (pool.sizes == 0).any():
         raise InputError(f"class {np.flatnonzero(pool.sizes == 0).tolist()} has no rows left for the providers")
-    sizes = provider_sizes(len(left), providers, law=config.sizes, rng=rng)
-    parts = tuple(
+    sizes = provider_sizes(len(left), len(biased), law=config.sizes, rng=rng)
+    return tuple(
         _draw(pool, int(size), _mix(pool.sizes, int(size), bool(biased[i]), root_classes, config, rng), rng)
         for i, size in enumerate(sizes)
     )
-    return Split(root, validation, parts, malicious, biased, root_classes)
+
+
+def _natural(
+    dataset: Dataset,
+    config: RunConfig,
+    validation: np.ndarray,
+    rows: np.ndarray,
+    providers: int,
+    acquirer: bool,
+    rng: np.random.Generator,
+) -> Split:
+    """Everybody has its own rows; the root data are the buyer's, at most `root_rows` of them."""
+    owners = choose_owners(dataset, rows, buyer=config.buyer, providers=providers, acquirer=acquirer, rng=rng)
+    assert dataset.train_owner is not None
+    whose = dataset.train_owner[rows]
+    root = rows[whose == owners.buyer][: config.filled().root_rows]
+    parts = tuple(rows[whose == owner] for owner in owners.providers)
+    own = np.flatnonzero(dataset.test_owner == owners.buyer) if dataset.test_owner is not None else None
+    held = tuple(int(label) for label in np.unique(dataset.train_y[root]))
+    return Split(root, validation, parts, *_roles(providers, config, rng), held, own)
 
 
 def wrong_labels(labels: np.ndarray, *, share: float, num_classes: int, rng: np.random.Generator) -> np.ndarray:
@@ -149,11 +192,12 @@ def _root_classes(number: int, config: RunConfig, rng: np.random.Generator) -> t
 def _root_rows(
     dataset: Dataset,
     rows: np.ndarray,
-    count: int,
     classes: tuple[int, ...],
     config: RunConfig,
     rng: np.random.Generator,
 ) -> np.ndarray:
+    count = config.filled().root_rows
+    assert count is not None
     if count > len(rows) // 2:
         raise InputError(f"root_rows must leave at least half of the {len(rows)} rows to the providers, got {count}")
     pool = Pool(rows, dataset.train_y, dataset.num_classes, rng)

@@ -1,13 +1,12 @@
 """Experiment files: TOML in, a list of runs out.
 
-`[run]` holds the settings that all runs share; `[grid]` holds lists that are crossed. An axis named like a setting
-takes its values; any other axis takes tables of settings that belong together. Whatever else the file holds is kept
-for those who render it.
+`[run]` holds the settings that all runs share; `[grid]` holds lists that are crossed, and there may be several, written
+`[[grid]]`, whose runs follow one another. An axis named like a setting takes its values; any other axis takes tables of
+settings that belong together. Whatever else the file holds is kept for those who render it.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,18 +40,21 @@ def load_experiment(
         raise InputError(f"no experiment file {path}") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path} is not TOML: {error}") from None
-    base, grid = _part(content, "run", path), _part(content, "grid", path)
-    grid = {axis: values for axis, values in grid.items() if axis not in (overrides or {})}
-    if seeds:
-        base.pop("seed", None)
-        grid["seed"] = list(seeds)
-    runs = expand(base, grid, overrides or {})
+    base = _part(content.get("run", {}), "run", path)
+    grids = content.get("grid", {})
+    runs: dict[str, RunConfig] = {}
+    for grid in grids if isinstance(grids, list) and grids else [grids]:
+        axes = {axis: v for axis, v in _part(grid, "grid", path).items() if axis not in (overrides or {})}
+        if seeds:
+            base.pop("seed", None)
+            axes["seed"] = list(seeds)
+        runs |= {run.identity() + run.label: run for run in expand(base, axes, overrides or {})}
     meta = {key: value for key, value in content.items() if key not in ("run", "grid", "title", "paper")}
-    return Experiment(path.stem, str(content.get("title", path.stem)), str(content.get("paper", "")), runs, meta)
+    title, paper = str(content.get("title", path.stem)), str(content.get("paper", ""))
+    return Experiment(path.stem, title, paper, tuple(runs.values()), meta)
 
 
-def _part(content: dict[str, Any], name: str, path: Path) -> dict[str, Any]:
-    part = content.get(name, {})
+def _part(part: Any, name: str, path: Path) -> dict[str, Any]:
     if not isinstance(part, dict):
         raise InputError(f"{path}: [{name}] must be a table, got {part!r}")
     return {key.replace("-", "_"): value for key, value in part.items()}
@@ -89,8 +91,9 @@ def _cell(axis: str, value: Any) -> dict[str, Any]:
 
 
 def settings_of(config: RunConfig) -> dict[str, Any]:
-    """A run's settings with the rule by its label, as tables and figures name it."""
-    return {**dataclasses.asdict(config.filled()), "rule": config.name}
+    """A run's settings with the rule by its label and the attack with its parameters, as tables name them."""
+    full = config.filled()
+    return {**{key: getattr(full, key) for key in KEYS}, "rule": config.name, "threat": config.threat}
 
 
 def select(runs: Iterable[RunConfig], only: Sequence[str]) -> tuple[RunConfig, ...]:

@@ -13,13 +13,16 @@ from typing import Any
 
 from martfl.errors import InputError
 from martfl.lab.paper import Cell, published
+from martfl.lab.provenance import UNKNOWN, Provenance
 
 FAR = 3.0  # points; a larger distance from the published figure is marked and wants an explanation
 MISSING = "–"
+OLD = "†"
 COLUMNS = ("mean", "deviation", "paper", "paper_deviation")
 SHARES = frozenset(
     {
-        "mta", "f1", "asr", "dac", "inclusiveness", "inclusiveness_hq", "robustness", "baseline_correctness",
+        "mta", "f1", "auc", "mta_own", "auc_own", "asr", "dac", "inclusiveness", "inclusiveness_hq", "robustness",
+        "baseline_correctness",
         "baseline_correct", "validation", "mta_last", "mta_tail", "fall", "quantisation_loss", "f1_loss",
         "same_choices", "same_purchases",
     }
@@ -33,6 +36,8 @@ class Outcome:
     settings: Mapping[str, Any]
     metrics: Mapping[str, float | None]
     rounds: Sequence[Mapping[str, float | None]] = ()
+    old: bool = False  # made by code that has changed since
+    made: Provenance = UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,7 @@ class Figure:
     deviation: float | None
     runs: int
     paper: Cell | None = None
+    old: bool = False  # some of the runs were made by older code
 
     @property
     def far(self) -> bool:
@@ -64,7 +70,7 @@ class Figure:
         return dict(zip(COLUMNS, (self.mean, self.deviation, *theirs), strict=True))
 
     def __str__(self) -> str:
-        ours = _with_deviation(self.mean, self.deviation) + ("*" if self.far else "")
+        ours = _with_deviation(self.mean, self.deviation) + "*" * self.far + OLD * self.old
         return ours if self.paper is None else f"{ours} [{_with_deviation(self.paper.mean, self.paper.deviation)}]"
 
 
@@ -107,10 +113,13 @@ def build_table(
 ) -> Grid:
     """Spread the outcomes over the plan; what has not been run stays empty. The plan gives the order."""
     plans, found = list(planned), list(outcomes)
-    rows, columns = distinct(plans, spec.rows), distinct(plans, spec.columns)
+    rows, columns = in_groups(distinct(plans, spec.rows)), distinct(plans, spec.columns)
+    axes, groups = spec.rows + spec.columns, dict[tuple[Any, ...], list[Outcome]]()
+    for outcome in found:
+        groups.setdefault(tuple(outcome.settings.get(axis) for axis in axes), []).append(outcome)
     figures = tuple(
         tuple(
-            summarise(found, dict(zip(spec.rows + spec.columns, row + column, strict=True)), metric, paper)
+            summarise(groups.get(row + column, ()), dict(zip(axes, row + column, strict=True)), metric, paper)
             for column in columns
             for metric in spec.metrics
         )
@@ -124,10 +133,11 @@ def build_table(
 def summarise(outcomes: Iterable[Outcome], where: Mapping[str, Any], metric: str, paper: str | None = None) -> Figure:
     """Mean and sample deviation over the runs with these settings, and the published figure for them."""
     matching = [o for o in outcomes if all(o.settings.get(key) == value for key, value in where.items())]
-    values = [value for o in matching if (value := o.metrics.get(metric)) is not None and math.isfinite(value)]
+    found = [(value, o.old) for o in matching if (value := o.metrics.get(metric)) is not None and math.isfinite(value)]
+    values = [value for value, _ in found]
     theirs = published(paper, metric, where) if paper else None
     deviation = stdev(values) if len(values) > 1 else None
-    return Figure(fmean(values) if values else None, deviation, len(values), theirs)
+    return Figure(fmean(values) if values else None, deviation, len(values), theirs, any(old for _, old in found))
 
 
 def to_pages(grid: Grid) -> list[Grid]:
@@ -156,6 +166,27 @@ def _page(grid: Grid, group: tuple[str, ...], metric: str) -> Grid:
         metrics=(metric,),
         notes=(),
     )
+
+
+def to_grids(grid: Grid) -> list[Grid]:
+    """One table for each metric, where there are several columns of each; a metric that nobody has gets none."""
+    step = len(grid.metrics)
+    if step == 1 or not grid.names or len(grid.figures[0]) == step:
+        return [grid]
+    lead = len(grid.names[0])
+    found = []
+    for first, metric in enumerate(grid.metrics):
+        heads = (head.removesuffix(f" {metric}") for head in grid.header[lead:][first::step])
+        part = replace(
+            grid,
+            title=f"{grid.title}: {metric}",
+            header=(*grid.header[:lead], *heads),
+            figures=tuple(row[first::step] for row in grid.figures),
+            metrics=(metric,),
+            notes=(),
+        )
+        found += [part] if part.holds_figures else []
+    return [*found[:-1], replace(found[-1], notes=grid.notes)] if found else [grid]
 
 
 def to_records(grid: Grid) -> list[dict[str, Any]]:
@@ -203,6 +234,8 @@ def _notes(figures: Iterable[Iterable[Figure]], outcomes: Sequence[Outcome]) -> 
         notes[0] += f" Rounds a run: {_span(rounds)}."
     if any(shown.paper for shown in flat):
         notes.append("In brackets: the paper's own figure." + _far_note(flat))
+    if any(shown.old for shown in flat):
+        notes.append(f"{OLD}: made by code that has changed since.")
     diverged = sum(bool(o.settings.get("diverged")) for o in outcomes)
     return (*notes, f"{diverged} runs diverged and are left out.") if diverged else tuple(notes)
 
@@ -226,14 +259,25 @@ def distinct(plans: Iterable[Mapping[str, Any]], keys: tuple[str, ...]) -> list[
     return list(dict.fromkeys(tuple(plan.get(key) for key in keys) for plan in plans))
 
 
+def in_groups(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Rows of the same beginning next to each other, every name in the place of its first appearance."""
+    ranks: list[dict[Any, int]] = [{} for _ in rows[0]] if rows else []
+    for row in rows:
+        for place, name in zip(ranks, row, strict=True):
+            place.setdefault(name, len(place))
+    return sorted(rows, key=lambda row: [place[name] for place, name in zip(ranks, row, strict=True)])
+
+
 def _head(keys: tuple[str, ...], values: tuple[Any, ...], metric: str) -> str:
     parts = [text_of(key, value) for key, value in zip(keys, values, strict=True)]
     return " ".join([*parts, metric])
 
 
 def text_of(key: str, value: Any) -> str:
-    """Shares as percentages, everything else as it is."""
-    return f"{value:.0%}" if key in ("biased", "malicious") and isinstance(value, (int, float)) else str(value)
+    """Shares of providers as percentages, other numbers with their names, everything else as it is."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    return f"{value:.0%}" if key in ("biased", "malicious") else f"{key} {value:g}"
 
 
 def _strings(value: Any) -> bool:

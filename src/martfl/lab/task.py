@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional as F
 
+from martfl.errors import InputError
 from martfl.lab.data import load_dataset, preset_of
 from martfl.lab.models import Model, make_model
 from martfl.tasks.layout import Layout, Part, Vector
@@ -91,13 +92,15 @@ class LabTask(Task):
 
 
 def make_task(
-    dataset: str, *, data: str = "", epochs: int = 2, batch: int = 64, learning_rate: float = 0.0, seed: int = 0
+    dataset: str, *, data: str = "", epochs: int = 2, batch: int = 64, learning_rate: float | None = None, seed: int = 0
 ) -> LabTask:
     """The task of a registered dataset, with its preset's model and optimiser; `data` defaults to MARTFL_DATA."""
     folder = data or os.environ.get("MARTFL_DATA", "")
     preset = preset_of(dataset)
     model = make_model(preset.model, load_dataset(dataset, folder=Path(folder) if folder else None))
-    rate = learning_rate or preset.learning_rate
+    rate = preset.learning_rate if learning_rate is None else learning_rate
+    if not rate > 0:
+        raise InputError(f"learning_rate must be positive, got {rate}")
     return LabTask(model, preset.optimizer, rate, epochs=epochs, batch=batch, seed=seed)
 
 

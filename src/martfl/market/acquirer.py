@@ -16,7 +16,6 @@ from martfl.chain.state import Terms as ContractTerms
 from martfl.chain.trading import Trading
 from martfl.market import wire
 from martfl.market.asking import Asking
-from martfl.market.bridge import Bridge
 from martfl.market.desk import Desk
 from martfl.market.epoch import Epoch, Tell
 from martfl.market.errors import MarketError
@@ -29,7 +28,7 @@ from martfl.market.settling import Acting, Settler
 from martfl.market.steps import Judged, MarketOpened, Measured, ModelPosted, Over, Selected
 from martfl.market.task import Floats, check_task
 from martfl.market.terms import Terms, to_toml
-from martfl.selection import Selection
+from martfl.selection import Selection, Strategy, make_strategy, sentence
 from martfl.tasks.protocol import Task, as_task
 
 log = logging.getLogger(__name__)
@@ -89,7 +88,7 @@ class Acquirer:
             raise MarketError(f"the market's acquirer is {posted.acquirer}, this wallet is {self.account.address}")
         if self.trading.epoch_count() > self.finished() + 1:
             raise MarketError("the chain is ahead of the journal: go on with the journal that the market was run with")
-        self.strategy: Any = Bridge(self.terms.selection.rule, **self.terms.selection.options)
+        self.strategy: Strategy = make_strategy(self.terms.selection.rule, **self.terms.selection.options)
 
     def run(self, epochs: int) -> None:
         """Trade until `epochs` epochs are over, going on with one that was interrupted."""
@@ -247,16 +246,16 @@ def _described(rule: str, selection: Selection, desk: Desk) -> Selected:
         name: Judged(
             score=None if np.isnan(selection.scores[i]) else round(float(selection.scores[i]), 2),
             weight=float(selection.weights[i]),
-            role=str(selection.roles[i]),
-            reason="",
-            words=selection.reason(i),
+            role=reason.role.value,
+            reason=reason.code.value,
+            facts=dict(reason.data),
+            words=sentence(reason),
         )
-        for i, name in enumerate(desk.providers)
+        for i, (name, reason) in enumerate(zip(desk.providers, selection.reasons, strict=True))
     }
     return Selected(
         rule=rule,
         baselines=len(desk.baselines),
         judged=judged,
-        summary=str(selection.distribution),
         traffic=desk.asking.traffic(),
     )

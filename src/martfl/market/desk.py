@@ -25,7 +25,9 @@ from martfl.market.task import Floats
 from martfl.market.terms import Terms
 from martfl.scoring import Scorer, ScoringError
 from martfl.tasks.layout import Vector
-from martfl.tasks.protocol import Task, train_checked
+from martfl.tasks.protocol import Task, check_goodness, train_checked
+
+Doubles = NDArray[np.float64]
 
 
 @dataclass
@@ -50,7 +52,7 @@ class Desk:
         self.providers: Sequence[str] = list(self.offers)  # [n]
         self.model: Floats = _single(self.settler.floats(self.file))  # [m]
         reward = self.purchases.reward
-        self.asks: Floats = np.array([self.purchases.price(name) / reward for name in self.providers])  # [n]
+        self.asks: Doubles = np.array([self.purchases.price(name) / reward for name in self.providers])  # [n]
 
     # --- what a rule may see ---------------------------------------------------------------------------------------
 
@@ -70,30 +72,19 @@ class Desk:
         """Which root rows belong together, for classifiers the true class [r]; None where the task has no strata."""
         return self.task.strata(self.root)
 
-    def goodness(self, models: Sequence[Floats]) -> Floats:
+    def goodness(self, models: Sequence[Floats]) -> Doubles:
         """How good each model is on every row of the root data, higher is better [k, r]."""
-        return self.task.goodness(_singles(models), self.root)
+        found = np.asarray(self.task.goodness(_singles(models), self.root), np.float64)
+        return check_goodness(found, models=len(models), rows=self.task.rows(self.root))
 
-    def logits(self, models: Sequence[Floats]) -> Floats | None:
+    def logits(self, models: Sequence[Floats]) -> Doubles | None:
         """What each model gives every class for every root row [k, r, classes]; None where there are no classes."""
-        return self.task.logits(_singles(models), self.root)
-
-    @property
-    def labels(self) -> NDArray[np.int64]:
-        """The true class of each root row, for rules of two steps."""
-        if self.strata is None:
-            raise MarketError(f"the rule {self.terms.selection.rule!r} judges classifiers; this task has no classes")
-        return self.strata
-
-    @cached_property
-    def classes(self) -> int:
-        """How many classes the task has, for rules of two steps."""
-        found = self.logits([self.model])
-        return 0 if found is None else int(found.shape[-1])
+        found = self.task.logits(_singles(models), self.root)
+        return None if found is None else np.asarray(found, np.float64)
 
     # --- what a rule may do ----------------------------------------------------------------------------------------
 
-    def score(self, baseline: Floats) -> Floats:
+    def score(self, baseline: Floats) -> Doubles:
         """Cosines under encryption [n]; NaN for who gave no valid answer."""
         number = len(self.baselines)
         if number >= self.terms.scoring.baselines:

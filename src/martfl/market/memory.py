@@ -1,31 +1,6 @@
-"""What outlives an epoch: a strategy's memory as bytes (one npz without pickles), and the models as files."""
+"""The models of a market as files, beside the journal."""
 
-import io
-import json
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-
-from martfl.selection.strategy import State
-
-PLAIN = "plain values"
-
-
-def pack_state(state: State) -> bytes:
-    """The state as bytes."""
-    arrays = {key: value for key, value in state.items() if isinstance(value, np.ndarray)}
-    plain = {key: value for key, value in state.items() if key not in arrays}
-    stream = io.BytesIO()
-    np.savez(stream, allow_pickle=False, **arrays, **{PLAIN: np.array(json.dumps(plain, sort_keys=True))})
-    return stream.getvalue()
-
-
-def unpack_state(data: bytes) -> dict[str, Any]:
-    """What `pack_state` was given."""
-    with np.load(io.BytesIO(data), allow_pickle=False) as stored:
-        arrays = {key: stored[key] for key in stored.files if key != PLAIN}
-        return {**json.loads(str(stored[PLAIN])), **arrays}
 
 
 def write_model(folder: Path, epoch: int, file: bytes) -> Path:

@@ -176,7 +176,6 @@ class Selected(Step):
     rule: str
     baselines: int
     judged: Mapping[str, Judged]
-    summary: str
     traffic: Traffic
 
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from martfl.selection.gap import gap_statistic
 from martfl.selection.kmeans import Clustering, Floats, kmeans
-from martfl.selection.result import Distribution, Role, Selection
+from martfl.selection.reasons import Code, Reason, because
+from martfl.selection.result import Clusters, Distribution, Selection
 
 
 @dataclass(frozen=True)
@@ -26,18 +27,18 @@ class Algorithm1:
     def __call__(self, scores: Floats, baseline: int | None, rng: np.random.Generator) -> Selection:
         """Decide for checked `scores` [n]."""
         scored = np.flatnonzero(np.arange(scores.size) != baseline)
-        roles = np.full(scores.size, Role.BASELINE, dtype=object)
+        codes = np.full(scores.size, Code.BASELINE, dtype=object)
         weights, labels = np.zeros(scores.size), np.full(scores.size, -1)
         centroids, distribution = np.empty(0), Distribution.GATHERED
         if scored.size:
             distribution, clustering = self._cluster(scores[scored], rng)
             centroids, labels[scored] = clustering.centroids, clustering.labels
-            roles[scored], raw = _judge(scores[scored], clustering, distribution)
+            codes[scored], raw = _judge(scores[scored], clustering, distribution)
             weights[scored] = raw / raw.sum()
-            self._draw_candidates(roles, rng)
-        return Selection(
-            scores, weights, tuple(Role(role) for role in roles), labels, centroids, distribution, self.threshold
-        )
+            self._draw_candidates(codes, rng)
+        clusters = Clusters(labels, centroids, distribution, self.threshold)
+        reasons = tuple(_reason(Code(code), float(score), clusters) for code, score in zip(codes, scores, strict=True))
+        return Selection(scores, weights, reasons, clusters=clusters)
 
     def _cluster(self, scores: Floats, rng: np.random.Generator) -> tuple[Distribution, Clustering]:
         if np.ptp(scores) <= self.threshold:
@@ -47,26 +48,40 @@ class Algorithm1:
             return Distribution.SCATTERED, kmeans(scores, 2)
         return Distribution.MULTIPLE, kmeans(scores, clusters)
 
-    def _draw_candidates(self, roles: NDArray[np.object_], rng: np.random.Generator) -> None:
+    def _draw_candidates(self, codes: NDArray[np.object_], rng: np.random.Generator) -> None:
         """With nobody qualified and P1 under half, buy a share β of the rest for a look."""
-        if (roles == Role.QUALIFIED).any() or (roles == Role.HIGH_QUALITY).sum() >= roles.size / 2:
+        high = np.isin(codes, [Code.GATHERED, Code.TOP_CLUSTER])
+        if (codes == Code.KEPT_CLUSTER).any() or high.sum() >= codes.size / 2:
             return
-        rest = np.flatnonzero(roles == Role.DROPPED)
+        rest = np.flatnonzero(codes == Code.LOW_CLUSTER)
         wanted = int(np.ceil(self.candidate_share * rest.size))
-        roles[rng.choice(rest, size=wanted, replace=False)] = Role.CANDIDATE
+        codes[rng.choice(rest, size=wanted, replace=False)] = Code.LOOKED_AT
 
 
 def _judge(scores: Floats, clustering: Clustering, distribution: Distribution) -> tuple[NDArray[np.object_], Floats]:
-    """Roles and weights before normalisation: 1 in the top cluster, less with distance in the other kept ones."""
+    """Codes and weights before normalisation: 1 in the top cluster, less with distance in the other kept ones."""
     if distribution is Distribution.GATHERED:
-        return np.full(scores.size, Role.HIGH_QUALITY, dtype=object), np.ones(scores.size)
+        return np.full(scores.size, Code.GATHERED, dtype=object), np.ones(scores.size)
     first, best = clustering.labels, clustering.centroids.size - 1
     second = kmeans(scores, 2).labels if best > 1 else first
     top, low = first == best, (first == 0) | (second == 0)
-    roles = np.full(scores.size, Role.QUALIFIED, dtype=object)
-    roles[top] = Role.HIGH_QUALITY
-    roles[low] = Role.DROPPED
+    codes = np.full(scores.size, Code.KEPT_CLUSTER, dtype=object)
+    codes[top] = Code.TOP_CLUSTER
+    codes[low] = Code.LOW_CLUSTER
     # K[i] = 1 − |s_i − C_best| / max_j |s_j − C_best|
     distances = np.abs(scores - clustering.centroids[best])
     weights = np.where(top, 1.0, 1.0 - distances / distances.max())
-    return roles, np.where(low, 0.0, weights)
+    return codes, np.where(low, 0.0, weights)
+
+
+def _reason(code: Code, score: float, clusters: Clusters) -> Reason:
+    best = float(clusters.centroids[-1]) if clusters.centroids.size else 0.0
+    numbers: dict[Code, dict[str, float]] = {
+        Code.BASELINE: {},
+        Code.GATHERED: {"score": score, "threshold": clusters.threshold},
+        Code.TOP_CLUSTER: {"score": score, "clusters": clusters.centroids.size, "centroid": best},
+        Code.KEPT_CLUSTER: {"score": score, "distance": abs(score - best)},
+        Code.LOOKED_AT: {"score": score},
+        Code.LOW_CLUSTER: {"score": score, "centroid": best},
+    }
+    return because(code, **numbers[code])

@@ -1,276 +1,304 @@
-"""One epoch of `evidence`: facts are gathered one by one, each dropping some providers with its reason."""
+"""One epoch of `evidence`: score, buy, judge what was delivered, weigh it, remember."""
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from martfl.selection.contrast import CONSPIRACY, FEWEST, better, clearly_above, worse
-from martfl.selection.facts import findings_on_kinds, judge, known_directions, noise_among, root_is_even
-from martfl.selection.halves import combine, norm
+from martfl.selection.charges import Charge, Known, find_charges
+from martfl.selection.e_values import posterior
+from martfl.selection.gains import Gains, gain_now, is_even, measure
 from martfl.selection.kmeans import Floats
-from martfl.selection.noise import noisy, tie
-from martfl.selection.result import Role, Selection
-from martfl.selection.strategy import Buyer, State, Vector, nobody, select_answered
+from martfl.selection.memory import Memory, Record, blend
+from martfl.selection.reasons import Code, Reason, because
+from martfl.selection.result import Selection
+from martfl.selection.shopping import choose, is_out
+from martfl.selection.strategy import Buyer, Vector
+from martfl.selection.vectors import cosine, norm, sketches, ties
 
 if TYPE_CHECKING:
     from martfl.selection.evidence import Evidence
 
-BUDGET = "good enough, but the budget went to others"
-WORSE_KIND = "is of a kind that agrees less with training on the root data, or shares something besides the task"
-NOISE = "has nothing in common with anything, as random signs would"
+SAME = 0.999  # cosine from which two updates are one; no two that were trained apart come near it
+LASTING = 10.0  # no charge is kept stronger, so that who has changed comes back after a few looks
+PASSES = 4  # who is found out must not be in the aggregate at which everybody is judged
 
 
-class Case:
-    """One epoch's decision: facts are gathered one by one, each dropping some providers with its reason."""
+@dataclass(frozen=True)
+class Scores:
+    """What is known of everybody without buying: cosines under encryption."""
 
-    def __init__(self, rule: "Evidence", state: State, buyer: Buyer, rng: np.random.Generator) -> None:
-        self.rule, self.state, self.buyer, self.rng = rule, state, buyer, rng
-        self.even = root_is_even(buyer, rule.evenness)
-        n = len(buyer.providers)
-        self.reasons = [""] * n
-        self.roles = [Role.HIGH_QUALITY] * n
-        self.flagged: dict[str, int] = {}
-        self.looked: set[int] = set()
-        self.factors = np.ones(n)
-        self.returning: set[str] = set()
+    own: Floats  # [n] with the buyer's own update; NaN for who gave no valid answer
+    last: Floats  # [n] with the model's last step; NaN where there is none
 
-    def decide(self) -> Selection:
-        answers, follow = self._score()
-        scores = combine(answers, self.state["halves"], self.buyer.providers)
-        self._drop(np.flatnonzero(~np.isfinite(scores)), Role.SILENT, "gave no valid answer to the request for a score")
-        self._drop_records()
-        self._drop_followers(follow)
-        if follow is not None:  # one direction alone cannot tell copies from neighbours
-            self._drop_copies(np.stack([*answers, follow]))
-        self._drop_worse_kind()
-        if not self.left().size:
-            return replace(nobody(scores.size), scores=scores, roles=tuple(self.roles), reasons=tuple(self.reasons))
-        clustered = self._cluster(scores)
-        if self.even and not self._look_around(clustered):
-            self._drop_less_agreeing(clustered, scores)
-        self._look_at_groups(clustered)
-        self._apply_budget(clustered)
-        return self._selection(clustered)
+    def followers(self, limit: float) -> NDArray[np.bool_]:
+        """Who repeats the last step; nobody where all do, since then nobody stands out."""
+        found = np.nan_to_num(self.last, nan=-1.0) > limit
+        return np.zeros_like(found) if found.all() else found
 
-    # --- facts ---------------------------------------------------------------------------------------------------
 
-    def left(self) -> NDArray[np.int64]:
-        """Who is still in."""
-        return np.array([i for i, role in enumerate(self.roles) if role is Role.HIGH_QUALITY], dtype=np.int64)
+@dataclass(frozen=True)
+class Basket:
+    """What was delivered and has a direction."""
 
-    def records(self) -> dict[str, int]:
-        """Who stays on record."""
-        return {name: at for name, at in self.state["records"].items() if name not in self.returning}
+    places: tuple[int, ...]  # [k] among the providers
+    units: tuple[Vector, ...]  # [k] of length 1
+    lengths: Floats  # [k]
+    sketches: Floats  # [k, d] of the units
+    ties: Floats  # [k] what each has in common with another, against random signs
+    copies: NDArray[np.bool_]  # [k] whether an earlier one is the same
 
-    def _score(self) -> tuple[list[Floats], Floats | None]:
-        """Cosines with the baselines, and with the last step of the model where there was one."""
-        baselines = [self.state[half] for half in ("left", "right") if self.state[half] is not None]
-        answers = [self.buyer.score(baseline) for baseline in baselines or [self.buyer.own_update]]
-        previous = self.state["previous"]
-        if previous is None or not norm(step := self.buyer.model - previous):
-            return answers, None
-        return answers, self.buyer.score(step)
 
-    def _drop_records(self) -> None:
-        """Drop who is on record; whose record is old is looked at again, the oldest first, at half of the places."""
-        records, names = self.state["records"], self.buyer.providers
-        old = {name for name, at in records.items() if self.state["epoch"] - at >= self.rule.memory}
-        self.returning = old
-        if self.even and self.rule.memory:
-            there = sorted((records[names[i]], names[i]) for i in self._named(old))
-            self.returning = {name for _, name in there[: max(1, self._places() // 2)]}
-        for i in self._named(set(self.records())):
-            self._drop([i], Role.DROPPED, f"on record since epoch {records[names[i]] + 1}; looked at again later")
+@dataclass(frozen=True)
+class Verdict:
+    """What the epoch's deliveries show, together with what was known."""
 
-    def _drop_followers(self, follow: Floats | None) -> None:
-        if follow is not None:
-            riders = np.flatnonzero(follow > self.rule.follower)
-            if np.isin(self.left(), riders).all():
-                return  # where everybody goes on as before, nobody stands out
-            self._drop(riders, Role.DROPPED, "repeats the model's last step, so that it adds nothing")
+    records: Mapping[str, Record]  # of who is here, charges included
+    charges: Mapping[str, Charge]
+    gains: Mapping[str, float]  # of who delivered: what the model gains from it now, in row errors
+    bound: float  # the length that updates are cut back to
 
-    def _drop_copies(self, directions: Floats) -> None:
-        originals: list[int] = []
-        for i in self.rng.permutation(self.left()):
-            apart = np.abs(directions[:, originals] - directions[:, [i]]).max(axis=0)  # [originals]
-            if (apart < self.rule.same).any():
-                self._drop([int(i)], Role.DROPPED, "is a copy of another provider's update, so that it adds nothing")
-            else:
-                originals.append(int(i))
 
-    def _drop_worse_kind(self) -> None:
-        """Drop who was of the worse kind of deliveries; look at some of them when it is due, or beside the unknown."""
-        if not self.even:
-            return
-        known = self._named(worse(self.state["leans"], self.rule.deviations))
-        due = self.state["epoch"] - self.state["seen"] >= self.rule.memory
-        if due or (self._unknown(self.left().tolist()) and self._places() >= CONSPIRACY + FEWEST):
-            self._look(known, min(CONSPIRACY, max(0, self._places() - 1)))  # one place is for somebody good
-        self._drop(known, Role.DROPPED, WORSE_KIND)
+def decide(rule: "Evidence", memory: Memory, buyer: Buyer, rng: np.random.Generator) -> tuple[Memory, Selection]:
+    """The decision of one epoch, and what is known after it."""
+    seed = int(rng.integers(2**31)) if memory.seed is None else memory.seed
+    scores = ask(buyer, memory)
+    wanted, looked = choose(rule, memory, buyer.providers, buyer.asks, scores.followers(rule.follower), rng)
+    delivered = buyer.buy(wanted) if wanted else {}
+    basket = unpack_basket(delivered, seed=seed, size=rule.direction)
+    verdict = judge(rule, memory, buyer, basket, scores)
+    weights = weigh(rule, buyer, basket, verdict)
+    reasons = explain_all(rule, memory, buyer, scores, wanted, delivered, basket, verdict, weights)
+    after = Memory(
+        epoch=memory.epoch + 1,
+        seed=seed,
+        looked=memory.epoch if looked else memory.looked,
+        records={**memory.records, **verdict.records},
+        model=buyer.model,
+    )
+    return after, Selection(scores.own, weights, reasons, tuple(sorted(delivered)))
 
-    def _cluster(self, scores: Floats) -> Selection:
-        """The paper's clustering of who is left."""
-        known = np.where([role is Role.HIGH_QUALITY for role in self.roles], scores, np.nan)
-        options = {"threshold": self.rule.threshold, "max_clusters": self.rule.max_clusters, "candidate_share": 0.0}
-        return replace(select_answered(known, baseline=None, rng=self.rng, **options), scores=scores)
 
-    def _look_around(self, clustered: Selection) -> bool:
-        """Before somebody unknown is weighed, look at all that the budget buys; drop the worse one of two kinds."""
-        turn = self._in_turn(clustered)
-        unknown = self._unknown(turn)
-        seen = [*unknown, *(i for i in turn if i not in unknown)][: self._room()]
-        if len(seen) < FEWEST or not unknown:
-            return False
-        bought = self.buyer.buy([*self.looked, *seen])
-        self.looked.update(bought)
-        noise = noise_among(self.state, self.buyer, bought, agreement=self.rule.agreement)
-        self._drop(noise, Role.DROPPED, NOISE)
-        self._record(noise)
-        sound = {i: vector for i, vector in bought.items() if i not in noise}
-        leans = findings_on_kinds(self.state, self.buyer, sound, deviations=self.rule.deviations)
-        known = self._named(worse(leans, self.rule.deviations)) if leans else []
-        if not known:
-            return False
-        self._drop(known, Role.DROPPED, WORSE_KIND)
-        self._drop([i for i in self.left() if i not in self.looked], Role.SPARED, BUDGET)
-        return True
+def ask(buyer: Buyer, memory: Memory) -> Scores:
+    """The two encrypted scores of an epoch."""
+    nothing = np.full(len(buyer.providers), np.nan)
+    own = buyer.score(buyer.own_update) if norm(buyer.own_update) > 0 else nothing
+    if (
+        memory.model is None
+        or len(memory.model) != len(buyer.model)
+        or not norm(step := buyer.model - memory.model) > 0
+    ):
+        return Scores(own, nothing)
+    return Scores(own, buyer.score(step))
 
-    def _look_at_groups(self, clustered: Selection) -> None:
-        """Buy a look at every group; drop those that are noise, then those that do harm."""
-        groups = [members for members in self._groups(clustered) if members.size]
-        looks = {
-            i: bought for i, members in enumerate(groups) if (bought := self._look(members.tolist(), self.rule.looks))
-        }
-        noise = noisy(self._ties(looks), agreement=self.rule.agreement)
-        for i in noise:
-            why = "updates of its group, bought for a look, agree with nothing more than random signs would"
-            self._drop(groups[i], Role.DROPPED, why)
-            self._record(groups[i].tolist())
-            del looks[i]
-        means = {i: _mean(bought) for i, bought in looks.items()}
-        for i in self._harmful(means):
-            why = "updates of its group, bought for a look, made the model worse"
-            self._drop(groups[i], Role.DROPPED, why)
-        self._weigh_by_length(groups, means)
 
-    def _ties(self, looks: Mapping[int, Mapping[int, Vector]]) -> dict[int, float]:
-        """By group: the most that one of its looks has in common with what is known, or with another look."""
-        known, ties = known_directions(self.state, self.buyer), {}
-        for group, bought in looks.items():
-            vectors = list(bought.values())
-            ties[group] = max(tie(look, [*known, *vectors[:i], *vectors[i + 1 :]]) for i, look in enumerate(vectors))
-        return ties
+def unpack_basket(delivered: Mapping[int, Vector], *, seed: int, size: int) -> Basket:
+    """Directions and lengths; what is zero or not finite has none."""
+    lengths = {i: norm(vector) for i, vector in delivered.items()}
+    places = tuple(i for i in sorted(delivered) if math.isfinite(lengths[i]) and lengths[i] > 0)
+    units = tuple(delivered[i] / lengths[i] for i in places)
+    small = sketches(units, seed=seed, size=size)
+    near = np.tril(small @ small.T > SAME, k=-1) if places else np.zeros((0, 0), dtype=bool)
+    copies = np.asarray(near.any(axis=1), dtype=bool)
+    apart = ties([unit for unit, copy in zip(units, copies, strict=True) if not copy])
+    common = np.zeros(len(places))
+    common[~copies] = apart
+    return Basket(places, units, np.array([lengths[i] for i in places]), small, common, copies)
 
-    def _harmful(self, means: Mapping[int, Vector]) -> list[int]:
-        """Groups worse on the root data than the current model and than the best group.
 
-        One local model is often worse than the global one, honest or not: what all do is no evidence against anybody.
-        """
-        before, deviation = judge(self.buyer, self.buyer.model)
-        after = {i: judge(self.buyer, self.buyer.model + mean) for i, mean in means.items()}
-        bar = min([before, *([max(after.values())[0]] if after else [])])
-        return [i for i, (kappa, own) in after.items() if kappa < bar - self.rule.deviations * max(own, deviation)]
+def judge(rule: "Evidence", memory: Memory, buyer: Buyer, basket: Basket, scores: Scores) -> Verdict:
+    """Charges from memory and deliveries; again without those found out, until nothing changes."""
+    names = [buyer.providers[i] for i in basket.places]
+    keep = np.array([not is_out(rule, memory, name) for name in names], dtype=bool) & ~basket.copies
+    verdict, drift = Verdict({}, {}, {}, 1.0), _drift(memory, buyer, basket)
+    for _ in range(PASSES if names else 0):
+        keep = keep if keep.any() else ~basket.copies
+        bound = float(np.median(basket.lengths[keep]))
+        gains = _gains(rule, buyer, basket, keep, bound)
+        records = _records(rule, memory, buyer, basket, gains, drift, bound, scores)
+        verdict = _verdict(rule, memory, buyer, names, records, gains, drift, scores, bound)
+        found = np.array([verdict.records[name].evidence < rule.limit for name in names]) & ~basket.copies
+        if (found == keep).all():
+            break
+        keep = found
+    return verdict
 
-    def _weigh_by_length(self, groups: list[NDArray[np.int64]], means: Mapping[int, Vector]) -> None:
-        """A group whose looks are longer than half of the groups' counts less: length is not quality."""
-        lengths = {i: norm(mean) for i, mean in means.items()}
-        reference = float(np.quantile(list(lengths.values()), 0.5, method="lower")) if lengths else 0.0
-        for i, length in lengths.items():
-            if length > reference > 0:
-                self.factors[groups[i]] = reference / length
 
-    def _drop_less_agreeing(self, clustered: Selection, scores: Floats) -> None:
-        """Drop groups that agree less with clean training than another one does, whichever the baselines prefer.
+def _gains(rule: "Evidence", buyer: Buyer, basket: Basket, keep: NDArray[np.bool_], bound: float) -> Gains:
+    """What each update gives at the kept ones' aggregate, on a step from there towards it."""
+    cut = np.minimum(basket.lengths, bound) if rule.uses("clip") else basket.lengths
+    aggregate = sum(basket.units[j] * float(cut[j]) for j in np.flatnonzero(keep)) / int(keep.sum())
+    steps = [unit * bound - aggregate for unit in basket.units]
+    return measure(buyer, buyer.model + aggregate, steps, centre=rule.uses("centre"))
 
-        Two may agree with it by chance, and who was found to be of the better kind has more than that to show.
-        """
-        groups = [members for members in self._groups(clustered) if members.size]
-        if max((members.size for members in groups), default=0) < CONSPIRACY or len(groups) < 2:
-            return
-        own = scores if self.state["left"] is None else self.buyer.score(self.buyer.own_update)
-        parts = [own[members][np.isfinite(own[members])] for members in groups]
-        best = max((part for part in parts if part.size >= CONSPIRACY), key=np.mean, default=None)
-        credit = self._named(better(self.state["leans"], self.rule.deviations))
-        for members, part in zip(groups, parts, strict=True):
-            if best is not None and part.size and clearly_above(best, part, self.rule.deviations):
-                why = "its group agrees less with training on the root data than another one does"
-                self._drop([i for i in members if i not in credit], Role.DROPPED, why)
 
-    def _apply_budget(self, clustered: Selection) -> None:
-        """Buy up to the budget; a look is paid for, wherever it led. Where all led nowhere, one more is bought."""
-        others = [i for i in self._in_turn(clustered) if i not in self.looked]
-        nobody_yet = not np.isin(self.left(), list(self.looked)).any()
-        self._drop(others[max(self._room(), int(nobody_yet)) :], Role.SPARED, BUDGET)
-
-    # --- helpers -------------------------------------------------------------------------------------------------
-
-    def _unknown(self, providers: Sequence[int]) -> list[int]:
-        """Who of them is back from the record, or was never bought; where some are of a worse kind, beside others."""
-        seen = self.state["leans"] if worse(self.state["leans"], self.rule.deviations) else self.state["bought"]
-        names = self.buyer.providers
-        return [i for i in providers if names[i] not in seen or names[i] in self.returning]
-
-    def _named(self, names: set[str]) -> list[int]:
-        """Who of them is left."""
-        return [i for i in self.left().tolist() if self.buyer.providers[i] in names]
-
-    def _groups(self, clustered: Selection) -> list[NDArray[np.int64]]:
-        left = set(self.left().tolist())
-        return [
-            np.array([i for i in np.flatnonzero(clustered.labels == label) if i in left], dtype=np.int64)
-            for label in range(clustered.clusters)
-        ]
-
-    def _places(self) -> int:
-        """How many the budget buys."""
-        return int(self.rule.budget * len(self.buyer.providers) + 1e-9)
-
-    def _room(self) -> int:
-        """How many more it buys."""
-        return max(0, self._places() - len(self.looked))
-
-    def _in_turn(self, clustered: Selection) -> list[int]:
-        """Of every group its share; in a group those looked at, then who was not bought for longest."""
-        places = {}
-        for members in self._groups(clustered):
-            turn = self.rng.permutation(members).tolist()
-            turn.sort(key=lambda i: (i not in self.looked, self.state["bought"].get(self.buyer.providers[i], -1)))
-            places.update({i: (place + 0.5) / members.size for place, i in enumerate(turn)})
-        return sorted(places, key=places.__getitem__)
-
-    def _look(self, members: Sequence[int], looks: int) -> Mapping[int, Vector]:
-        """Buy as many of them for a look, in advance; those already seen count."""
-        seen = [i for i in members if i in self.looked][:looks]
-        fresh = [i for i in members if i not in self.looked]
-        chosen = self.rng.choice(fresh, size=min(looks - len(seen), len(fresh)), replace=False).tolist()
-        bought = self.buyer.buy([*seen, *chosen])
-        self.looked.update(bought)
-        return bought
-
-    def _record(self, group: Sequence[int]) -> None:
-        self.flagged.update({self.buyer.providers[i]: self.state["epoch"] for i in group})
-
-    def _drop(self, providers: Sequence[int] | NDArray[np.int64], role: Role, reason: str) -> None:
-        for i in providers:
-            if self.roles[i] is Role.HIGH_QUALITY:
-                self.roles[i] = Role.CANDIDATE if role is Role.DROPPED and int(i) in self.looked else role
-                self.reasons[i] = reason
-
-    def _selection(self, clustered: Selection) -> Selection:
-        weights = np.array([role is Role.HIGH_QUALITY for role in self.roles]) * self.factors
-        for i in np.flatnonzero(weights):
-            self.reasons[i] = f"score {clustered.scores[i]:.3f}; nothing speaks against it"
-        total = weights.sum()
-        return replace(
-            clustered,
-            weights=weights / total if total else weights,
-            roles=tuple(self.roles),
-            reasons=tuple(self.reasons),
+def _records(
+    rule: "Evidence",
+    memory: Memory,
+    buyer: Buyer,
+    basket: Basket,
+    gains: Gains,
+    drift: Floats,
+    bound: float,
+    scores: Scores,
+) -> dict[str, Record]:
+    """Of everybody here who is known, averaged over epochs."""
+    old = {name: memory.records[name] for name in buyer.providers if name in memory.records}
+    found = {}
+    for place, name in enumerate(buyer.providers):
+        if name in old:
+            fresh = scores.own[place]
+            own = rule.memory * old[name].own + (1 - rule.memory) * fresh if math.isfinite(fresh) else old[name].own
+            found[name] = replace(old[name], own=own)
+    for j, place in enumerate(basket.places):
+        name = buyer.providers[place]
+        new = Record(
+            bought=memory.epoch,
+            evidence=0.0,
+            code=Code.COPY if basket.copies[j] else Code.KEPT,
+            length=math.log(basket.lengths[j] / bound),
+            own=cosine(basket.units[j], buyer.own_update),
+            tie=math.log(max(basket.ties[j], 1e-3)),
+            rows=gains.rows[j],
+            direction=basket.sketches[j] - drift,
         )
+        found[name] = blend(old[name], new, rule.memory) if name in old else new
+    return found
 
 
-def _mean(vectors: Mapping[int, Vector]) -> Vector:
-    return sum(vectors.values()) / len(vectors)
+def _drift(memory: Memory, buyer: Buyer, basket: Basket) -> Floats:
+    """What all directions of this epoch have in common against those on record, so that epochs can be compared.
+
+    In the first epoch, the mean: directions are kept against it from then on.
+    """
+    old = [memory.records.get(buyer.providers[place]) for place in basket.places]
+    size = basket.sketches.shape[1]
+    apart = [
+        sketch - record.direction
+        for sketch, record in zip(basket.sketches, old, strict=True)
+        if record is not None and record.direction.size == size
+    ]
+    found = apart if len(apart) >= 2 else list(basket.sketches)
+    return np.asarray(np.mean(found, axis=0)) if found else np.zeros(size)
+
+
+def _verdict(
+    rule: "Evidence",
+    memory: Memory,
+    buyer: Buyer,
+    delivered: Sequence[str],
+    records: dict[str, Record],
+    gains: Gains,
+    drift: Floats,
+    scores: Scores,
+    bound: float,
+) -> Verdict:
+    """The charges against who delivered, beside all on record; copies are charged with nothing else."""
+    rows = gains.rows.shape[1]
+    names = [name for name, record in records.items() if record.code is not Code.COPY and record.rows.size == rows]
+    if not names:
+        return Verdict(records, {}, {}, bound)
+    known = _known(rule, buyer, {name: records[name] for name in names}, gains, drift, scores)
+    findings = find_charges(rule, known)
+    charges = {name: charge for name, charge in zip(names, findings.charges, strict=True) if name in delivered}
+    judged = {name: charged(rule, memory.records.get(name), records[name], charges[name]) for name in charges}
+    now = gain_now(gains, even=known.even).tolist()
+    return Verdict({**records, **judged}, charges, dict(zip(delivered, now, strict=True)), bound)
+
+
+def charged(rule: "Evidence", old: Record | None, new: Record, charge: Charge) -> Record:
+    """The record with its evidence: the mean over deliveries, since one epoch's finding is much like the next one's."""
+    evidence = min(max(charge.evidence, -LASTING), LASTING)
+    if old is not None and old.code is not Code.COPY:
+        evidence = rule.memory * old.evidence + (1 - rule.memory) * evidence
+    return replace(new, evidence=evidence, code=charge.code if evidence > 0 else Code.KEPT)
+
+
+def _known(
+    rule: "Evidence", buyer: Buyer, records: Mapping[str, Record], gains: Gains, drift: Floats, scores: Scores
+) -> Known:
+    """What is known of them in one table; directions as they would be in this epoch."""
+    fresh = dict(zip(buyer.providers, np.isfinite(scores.own), strict=True))
+    listed = list(records.values())
+    lengths = np.array([record.length for record in listed])
+    return Known(
+        rows=np.stack([record.rows for record in listed]),
+        weights=gains.weights,
+        cover=gains.cover,
+        even=is_even(buyer.strata, gains.classes, rule.even),
+        lengths=lengths - np.median(lengths),
+        own=np.array([record.own if fresh[name] else np.nan for name, record in records.items()]),
+        own_error=buyer.score_error,
+        directions=_same_size(listed, drift.size) + drift,
+        ties=np.array([record.tie for record in listed]),
+    )
+
+
+def _same_size(records: Sequence[Record], size: int) -> Floats:
+    return np.stack([record.direction if record.direction.size == size else np.zeros(size) for record in records])
+
+
+def weigh(rule: "Evidence", buyer: Buyer, basket: Basket, verdict: Verdict) -> Floats:
+    """[n] equal shares, cut back for length, for the chance of being bad, and for what the model gains now."""
+    weights = np.zeros(len(buyer.providers))
+    if not basket.places:
+        return weights
+    names = [buyer.providers[i] for i in basket.places]
+    evidence = np.array([verdict.records[name].evidence for name in names])
+    shares = ((evidence < rule.limit) & ~basket.copies).astype(np.float64)
+    if rule.uses("clip"):
+        shares = shares * np.minimum(1.0, verdict.bound / basket.lengths)
+    if rule.uses("trust"):
+        shares = shares * posterior(evidence, rule.odds) ** rule.caution
+    if rule.uses("worth"):
+        gain = np.array([verdict.gains.get(name, 0.0) for name in names])
+        worth = shares * np.clip(1.0 + gain / rule.worth, 0.0, 1.0)
+        shares = worth if worth.any() else shares
+    if shares.any():
+        weights[list(basket.places)] = shares / shares.sum()
+    return weights
+
+
+def explain_all(
+    rule: "Evidence",
+    memory: Memory,
+    buyer: Buyer,
+    scores: Scores,
+    wanted: Sequence[int],
+    delivered: Mapping[int, Vector],
+    basket: Basket,
+    verdict: Verdict,
+    weights: Floats,
+) -> tuple[Reason, ...]:
+    """A reason for everybody."""
+    followers = scores.followers(rule.follower)
+    copies = {place for place, copy in zip(basket.places, basket.copies, strict=True) if copy}
+
+    def reason(i: int) -> Reason:
+        name = buyer.providers[i]
+        if i in copies:
+            return because(Code.COPY)
+        if i in basket.places:
+            return _judged(rule, verdict, name, float(weights[i]))
+        if i in wanted:
+            return because(Code.EMPTY if i in delivered else Code.MISSING)
+        if followers[i]:
+            return because(Code.FOLLOWS, cosine=float(scores.last[i]))
+        if is_out(rule, memory, name):
+            record = memory.records[name]
+            return because(Code.ON_RECORD, epoch=record.bought + 1, evidence=record.evidence)
+        return because(Code.BUDGET, ask=float(buyer.asks[i]))
+
+    return tuple(reason(i) for i in range(len(buyer.providers)))
+
+
+def _judged(rule: "Evidence", verdict: Verdict, name: str, weight: float) -> Reason:
+    charge, evidence = verdict.charges[name], verdict.records[name].evidence
+    if evidence >= rule.limit:
+        return because(charge.code, **{**charge.numbers, "evidence": evidence})
+    if not weight:
+        return because(Code.NO_GAIN, deviation=verdict.gains[name])
+    return because(Code.KEPT, evidence=evidence)

@@ -1,163 +1,95 @@
-"""Include by default, drop on evidence: a selection that a biased root dataset cannot capture.
+"""`evidence`: include by default, drop on evidence.
 
-The paper's rule judges everybody by the provider that looks best on the root data; where those data are biased, that is
-a provider biased in the same way, and good sellers are dropped as outliers. Here a group is dropped only for a reason
-that the buyer can hold up to it:
-
-- *adds nothing*: its updates repeat the step that the model made in the epoch before (free riders), are copies of one
-  another (all but one are dropped), or agree with nothing more than random signs would (noise);
-- *does harm*: the current model plus the mean of a few of its updates, bought for a look, is worse on the root data
-  than the current model, and than the best group's, by several standard errors, judged only on the classes that the
-  root data hold;
-- *is of a worse kind*: only where no half of the classes dominates the root data, so that they can tell good from bad.
-  It delivered updates of the worse one of two kinds (`contrast`), its group's mean cosine with the acquirer's own
-  update lies below another group's, or it delivered models that are clearly worse than half of those of their epoch,
-  twice in a row. Who is unknown is looked at before it is weighed; who is of the worse kind is looked at again later.
-
-A low or negative score alone is no evidence: where the root data are biased, the baseline may be the one that errs.
-What is left is bought up to the budget: of every group its share, first who was not bought for longest, at equal
-weights (less for groups of longer updates). The next baselines are means over groups of their mean direction, so that a
-large group does not outvote a small one.
+Everybody is bought in turn, and what is bought is judged before it is weighed. A provider is dropped only where an
+honest one would look like this once in 1/`false_drop` cases: because its updates make the others' aggregate worse on
+the root data, or because it belongs to a kind of which the evidence says that it is the bad one (`charges`). Weights
+are equal, cut back for length, for the chance of being bad, and where the model gains nothing from the update now.
 """
 
-from collections.abc import Mapping
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from martfl.errors import InputError
-from martfl.selection.case import Case
-from martfl.selection.contrast import Shares, stand_apart, worse
-from martfl.selection.facts import findings_on_kinds, judge, noise_among, root_is_even
-from martfl.selection.halves import directions, mean_direction, norm, split_halves
-from martfl.selection.result import Selection
-from martfl.selection.strategy import Buyer, State, Vector, nobody
+from martfl.selection.case import decide
+from martfl.selection.memory import Memory, pack_memory, unpack_memory
+from martfl.selection.result import Selection, nobody
+from martfl.selection.strategy import Buyer
 
-FADING = 0.7  # what a step counts when the next one is made
+PARTS = ("harm", "alone", "kinds", "own", "length", "majority", "rarity", "centre", "clip", "trust", "worth")
+SHARES = ("budget", "false_drop", "attackers", "rare")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """The rule's parameters. `budget` is the largest share of providers to buy; the rest are about certainty."""
+    """The rule's parameters: first what a buyer decides, then the noise that honest providers were measured to have."""
 
-    most_baselines: ClassVar[int] = 4  # two halves, the last step, the own update
+    most_baselines: ClassVar[int] = 2  # the own update, the last step
 
-    budget: float = 0.65
-    looks: int = 2  # updates of a group to buy for a look
-    deviations: float = 3.0  # how many standard errors make harm
-    agreement: float = 4.0  # how many standard errors make two updates have something in common
-    memory: int = 10  # epochs for which noise, and with even root data a worse delivery, is remembered
-    follower: float = 0.95  # cosine with the last step of the model from which an update adds nothing
-    same: float = 1e-4  # scores closer than this in every direction are those of copies
-    evenness: float = 0.25  # share of the root rows in the rarer half of the classes from which the root is trusted
-    threshold: float = 0.05
-    max_clusters: int = 4
+    budget: float = 0.65  # share of the reward that purchases may cost
+    false_drop: float = 0.01  # chance that an honest provider is dropped
+    attackers: float = 0.2  # share of bad providers that is expected before anything is seen
+    memory: float = 0.7  # what a finding counts one epoch later
+    caution: float = 2.0  # power of the chance of being honest in the weights: a backdoor needs but a small share
+    worth: float = 1.5  # row errors below the others at which an update gets no weight today
+    look: int = 3  # dropped ones that are looked at together …
+    every: int = 3  # … once in so many epochs
+    follower: float = 0.95  # cosine with the model's last step from which an update adds nothing
+    even: float = 0.25  # share of the root rows in the rarer half of the classes from which the own update may judge
+    length_spread: float = 0.25  # of log lengths among honest providers, upwards
+    tie_spread: float = 0.35  # of log ties among honest providers, downwards
+    own_spread: float = 0.3  # of the own update's place between kinds (−1 or +1)
+    aligned: float = 0.5  # part of the honest gains' spread by which a whole kind may lie off
+    rare: float = 0.1  # share of honest markets that come in crisp kinds
+    direction: int = 16_384  # numbers that are kept of a direction
+    without: tuple[str, ...] = ()  # parts that are switched off, for ablations
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.budget <= 1.0:
-            raise InputError(f"budget must lie in (0, 1], got {self.budget}")
-        if self.looks < 1 or self.memory < 0 or self.deviations < 0:
-            raise InputError(
-                f"looks ≥ 1, memory ≥ 0 and deviations ≥ 0, got {self.looks}, {self.memory} and {self.deviations}"
-            )
+        for name in SHARES:
+            if not 0.0 < getattr(self, name) <= 1.0:
+                raise InputError(f"{name} must lie in (0, 1], got {getattr(self, name)}")
+        if not 0.0 <= self.memory < 1.0 or self.attackers >= 1.0:
+            raise InputError(f"memory lies in [0, 1) and attackers in (0, 1), got {self.memory} and {self.attackers}")
+        for name in ("caution", "worth", "length_spread", "tie_spread", "own_spread"):
+            if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
+                raise InputError(f"{name} must be positive, got {getattr(self, name)}")
+        for name, least in (("look", 1), ("every", 1), ("direction", 256)):
+            if getattr(self, name) < least:
+                raise InputError(f"{name} must be at least {least}, got {getattr(self, name)}")
+        if self.aligned < 0 or not 0.0 <= self.even <= 1.0 or not 0.0 < self.follower <= 1.0:
+            got = f"{self.aligned}, {self.even} and {self.follower}"
+            raise InputError(f"aligned ≥ 0, even in [0, 1] and follower in (0, 1], got {got}")
+        if unknown := sorted(set(self.without) - set(PARTS)):
+            raise InputError(f"without names parts of the rule, {', '.join(PARTS)}; got {', '.join(unknown)}")
 
-    def start(self) -> State:
-        """No baseline but the acquirer's own update, nothing on record."""
-        return {
-            "epoch": 0, "left": None, "right": None, "halves": {}, "previous": None, "bought": {},
-            "records": {}, "suspects": [], "leans": {}, "shares": {}, "seen": 0,
-        }  # fmt: skip
+    @property
+    def limit(self) -> float:
+        """The evidence, as a logarithm, from which a provider is dropped."""
+        return -math.log(self.false_drop)
 
-    def decide(self, state: State, buyer: Buyer, rng: np.random.Generator) -> tuple[State, Selection]:
-        """Gather the facts of one epoch, and buy what nothing speaks against."""
-        if not buyer.providers:
-            return state, nobody(0)
-        case = Case(self, state, buyer, rng)
-        selection = case.decide()
-        return {**state, "records": {**case.records(), **case.flagged}, "previous": buyer.model}, selection
+    @property
+    def odds(self) -> float:
+        """Of a provider's being bad, before anything is seen."""
+        return self.attackers / (1.0 - self.attackers)
 
-    def learn(self, state: State, selection: Selection, buyer: Buyer, delivered: Mapping[int, Vector]) -> State:
-        """The next baselines; where the root data may be trusted, also who turned out bad, and of what kind."""
-        noise = noise_among(state, buyer, delivered, agreement=self.agreement)
-        now, names = state["epoch"], buyer.providers
-        state = {
-            **state,
-            "records": {**state["records"], **dict.fromkeys((names[i] for i in noise), now)},
-            "bought": {**state["bought"], **dict.fromkeys((names[i] for i in delivered), now)},
-        }
-        sound = {i: vector for i, vector in delivered.items() if i not in noise}
-        if not root_is_even(buyer, self.evenness):
-            groups = _kept_groups(selection, sound)
-            return {**state, "epoch": state["epoch"] + 1, **_baselines(groups, buyer, sound)}
-        return self._learn_from_even_root(state, selection, buyer, sound)
+    def uses(self, part: str) -> bool:
+        """Whether a part of the rule is switched on."""
+        return part not in self.without
 
-    def _learn_from_even_root(
-        self, state: State, selection: Selection, buyer: Buyer, delivered: Mapping[int, Vector]
-    ) -> State:
-        kinds = self._kinds(state, buyer, delivered)
-        out = worse(kinds["leans"], self.deviations)
-        kept = [i for group in _kept_groups(selection, delivered) for i in group if buyer.providers[i] not in out]
-        bad = set(_worse_than_most(buyer, delivered, self.deviations))
-        again = bad & set(state["suspects"])  # once may be chance, twice in a row is a record
-        shown = {buyer.providers[i] for i in delivered}
-        return {
-            **state,
-            "epoch": state["epoch"] + 1,
-            **_baselines([kept] if kept else [], buyer, delivered),
-            "records": {**state["records"], **dict.fromkeys(sorted(again), state["epoch"])},
-            "suspects": sorted((set(state["suspects"]) - shown) | (bad - again)),
-            "shares": _shares(state["shares"], buyer, selection),
-            **kinds,
-        }
+    def start(self) -> Memory:
+        """Nothing is known."""
+        return Memory()
 
-    def _kinds(self, state: State, buyer: Buyer, delivered: Mapping[int, Vector]) -> State:
-        """What is known of kinds after these deliveries, until it is due to be seen again."""
-        leans = findings_on_kinds(state, buyer, delivered, deviations=self.deviations)
-        if leans is not None:
-            seen = worse(leans, self.deviations) & {buyer.providers[i] for i in delivered}
-            return {"leans": leans, "seen": state["epoch"] if seen else state["seen"]}
-        known, named = worse(state["leans"], self.deviations), {buyer.providers[i]: v for i, v in delivered.items()}
-        if state["epoch"] - state["seen"] < self.memory or not known & set(named):
-            return {"leans": state["leans"]}
-        if stand_apart(named, known):
-            return {"leans": state["leans"], "seen": state["epoch"]}
-        return {  # unknown again, to be looked at
-            "leans": {name: lean for name, lean in state["leans"].items() if name not in known},
-            "bought": {name: at for name, at in state["bought"].items() if name not in known},
-        }
+    def trade(self, state: Memory, buyer: Buyer, rng: np.random.Generator) -> tuple[Memory, Selection]:
+        """Buy in turn, judge, weigh."""
+        return decide(self, state, buyer, rng) if buyer.providers else (state, nobody(()))
 
+    def pack(self, state: Memory) -> bytes:
+        """The memory as bytes."""
+        return pack_memory(state)
 
-def _worse_than_most(buyer: Buyer, delivered: Mapping[int, Vector], deviations: float) -> list[str]:
-    """Who delivered a model that is worse on the root data than half of the delivered ones, beyond doubt.
-
-    Providers of few classes each make poor models one by one, and a good one together: what most do is no evidence.
-    """
-    judged = {i: judge(buyer, buyer.model + update) for i, update in delivered.items()}
-    middle = float(np.median([kappa for kappa, _ in judged.values()])) if judged else 0.0
-    return [buyer.providers[i] for i, (kappa, error) in judged.items() if kappa < middle - deviations * error]
-
-
-def _shares(before: Shares, buyer: Buyer, selection: Selection) -> Shares:
-    """The weights in the model's last steps, the last one counting most."""
-    weights = dict(zip(buyer.providers, selection.weights.tolist(), strict=True))
-    return {name: FADING * before.get(name, 0.0) + weights.get(name, 0.0) for name in {**before, **weights}}
-
-
-def _kept_groups(selection: Selection, delivered: Mapping[int, Vector]) -> list[list[int]]:
-    """Who was given weight and delivered, by group."""
-    members = [
-        np.flatnonzero((selection.labels == label) & (selection.weights > 0)) for label in range(selection.clusters)
-    ]
-    groups = [[int(i) for i in group if int(i) in delivered and norm(delivered[int(i)])] for group in members]
-    return [group for group in groups if group]
-
-
-def _baselines(groups: list[list[int]], buyer: Buyer, delivered: Mapping[int, Vector]) -> State:
-    """The next baselines, one over each half of those kept, and who is in which; nothing where nobody was kept."""
-    if not groups:
-        return {}
-    parts, units = split_halves(groups), directions(delivered)
-    left, right = (mean_direction(part, units) for part in parts)
-    halves = {buyer.providers[i]: half for half, part in enumerate(parts) for group in part for i in group}
-    return {"left": left, "right": right, "halves": halves}
+    def unpack(self, data: bytes) -> Memory:
+        """What `pack` was given."""
+        return unpack_memory(data)

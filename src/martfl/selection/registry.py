@@ -4,7 +4,8 @@ from typing import Any
 
 from martfl.errors import InputError
 from martfl.selection.evidence import Evidence
-from martfl.selection.strategy import Paper, Strategy
+from martfl.selection.paper import Paper
+from martfl.selection.strategy import Strategy
 
 STRATEGIES: dict[str, type[Evidence] | type[Paper]] = {"evidence": Evidence, "martfl": Paper}
 

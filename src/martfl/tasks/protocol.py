@@ -10,12 +10,14 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from martfl.tasks.errors import LayoutError, TaskError
 from martfl.tasks.layout import Layout, Vector
 from martfl.tasks.measures import Floats, Integers, Quality, class_quality, log_chance
 
 NEEDED = ("layout", "initial", "train", "goodness", "strata", "logits", "quality", "rows")
+FARTHEST = 1e12  # from 0 that goodness may lie
 OLD = ("initial", "train", "logits", "labels")
 
 
@@ -130,6 +132,13 @@ def check_vector(layout: Layout, vector: Floats, *, what: str) -> Vector:
             f"{layout.name_at(first)} is {single[first]}"
         )
     return single
+
+
+def check_goodness(found: Floats, *, models: int, rows: int) -> NDArray[np.float64]:
+    """Goodness [k, r] as finite doubles; what is no number is as bad as can be: nobody gains by breaking a model."""
+    if found.shape != (models, rows):
+        raise TaskError(f"goodness has one number for each of {models} models and {rows} rows, got {found.shape}")
+    return np.clip(np.nan_to_num(np.asarray(found, np.float64), nan=-FARTHEST), -FARTHEST, FARTHEST)
 
 
 def check_layout(expected: Layout, task: Task) -> None:

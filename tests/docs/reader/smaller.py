@@ -24,6 +24,7 @@ SMALLER = {  # the whole command line → what is put behind it; the first that 
     r"martfl bench market .*": "--providers 2",
     r"martfl bench lab .*": "--device cpu --datasets digits --rounds 1 --repeats 1",
     r"python -m martfl\.lab bench .*": "--device cpu --datasets digits --rounds 1",
+    r"martfl lab plan .* --run .*": "--device cpu --jobs 1 --seconds 0",
     rf"{LAB} run \S+biased\S+ --data DATA --device cuda --seeds 0,1,2": f"{TINY_RUN} --only biased=0.2 {ONE_DATASET}",
     rf"{LAB} run experiments/\S*biased\S* .*": f"{TINY_RUN} --only biased=0.2",
     rf"{LAB} run experiments/quantisation.*": f"{TINY} {ONE_DATASET}",
@@ -46,6 +47,7 @@ EXEMPT = {  # the beginning of a command line → why no test types it
     "make test": "is the run of all tests",
     "make check": "the same by its other name",
     "pytest": "the same for some tests",
+    "martfl lab run experiments/untargeted.toml --ray": "needs a cluster, which tests/lab/cluster starts",
 }
 
 

@@ -72,7 +72,13 @@ def test_a_broken_update_does_not_spoil_the_aggregate(name, view_of, crowd) -> N
 
 
 def test_one_input_tells_all_rules_apart(view_of, crowd) -> None:
-    params = {"rlr": {"theta": 6.0}, "rffl": {"gamma": 1.0}, "multi-krum": {"byzantine": 0.3}, "skymask": {"rate": 0.2}}
+    params = {
+        "dnc": {"byzantine": 0.3},
+        "rlr": {"theta": 6.0},
+        "rffl": {"gamma": 1.0},
+        "multi-krum": {"byzantine": 0.3},
+        "skymask": {"rate": 0.2},
+    }
     names = [name for name in NAMES if name == "martfl" or name not in STRATEGY_RULES]
     view = view_of(crowd, sizes=torch.arange(1, 11), honest=torch.arange(10) != 6)
     updates = {name: run(name, [view], **params.get(name, {}))[0].update for name in names}

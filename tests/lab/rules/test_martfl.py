@@ -7,6 +7,7 @@ import torch
 from martfl.errors import InputError
 from martfl.lab.rules import make_rule
 from martfl.selection import cohen_kappa, cosine_scores, select
+from martfl.selection.paper import BUYS, PaperState
 
 
 def play(views, **params):
@@ -31,9 +32,10 @@ def test_two_epochs_by_hand(view_of, crowd, truth) -> None:
     # Epoch 1: the acquirer's own update is the baseline; the best kappa among the bought comes next.
     by_hand = select(cosine_scores(crowd.numpy(), truth.numpy()), rng=np.random.default_rng(7))
     assert decisions[0].weights == pytest.approx(by_hand.weights)
-    assert np.flatnonzero(decisions[0].bought).tolist() == list(by_hand.bought)
-    best = max(by_hand.bought, key=lambda row: kappa(first, row))
-    assert states[0] == {"baseline": str(best)}
+    wanted = [i for i, role in enumerate(by_hand.roles) if role in BUYS]
+    assert np.flatnonzero(decisions[0].bought).tolist() == wanted
+    best = max(wanted, key=lambda row: kappa(first, row))
+    assert states[0] == PaperState(str(best))
     # Epoch 2: that provider's update is the baseline, it is bought, and weighs nothing.
     scores = cosine_scores(second.updates.numpy(), second.updates[best].numpy())
     by_hand = select(scores, baseline=best, rng=np.random.default_rng(7))
@@ -58,7 +60,7 @@ def test_an_opposed_provider_is_neither_bought_nor_aggregated(view_of, crowd, tr
 
 def test_without_adjustment_the_acquirer_stays_the_baseline(view_of, crowd, truth) -> None:
     states, decisions = play([view_of(crowd, own_update=truth), view_of(crowd, own_update=truth)], adjust=False)
-    assert states == [{"baseline": None}] * 2
+    assert states == [PaperState()] * 2
     assert torch.equal(decisions[1].baseline, truth)
 
 
@@ -83,7 +85,7 @@ def test_test_data_choose_the_baseline_only_when_asked(view_of, crowd, truth) ->
     view = view_of(crowd, own_update=truth, test_judge=shifted)
     (state,), (decision,) = play([view])
     (leaky_state,), _ = play([view], baseline_data="test")
-    honest, leaky = int(state["baseline"]), int(leaky_state["baseline"])
+    honest, leaky = int(state.baseline), int(leaky_state.baseline)
     bought = np.flatnonzero(decision.bought)
     assert honest == max(bought, key=lambda row: kappa(view, row))
     assert leaky == max(bought, key=lambda row: kappa(view, row, shifted))
@@ -98,13 +100,13 @@ def test_test_data_must_be_given_where_they_are_asked_for(view_of, crowd) -> Non
 def test_a_baseline_that_sends_nothing_hands_back_to_the_acquirer(view_of, crowd, truth) -> None:
     (state,), _ = play([view_of(crowd, own_update=truth)])
     silent = crowd.clone()
-    silent[int(state["baseline"])] = 0.0
+    silent[int(state.baseline)] = 0.0
     _, decisions = play([view_of(crowd, own_update=truth), view_of(silent, own_update=truth)])
     assert torch.equal(decisions[1].baseline, truth)
 
 
 def test_a_round_of_broken_updates_leaves_the_model(view_of, crowd) -> None:
     (state,), (decision,) = play([view_of(torch.full_like(crowd, float("nan")))])
-    assert state == {"baseline": None}
+    assert state == PaperState()
     assert not decision.update.any()
     assert not decision.bought.any()

@@ -37,7 +37,7 @@ def test_an_unknown_parameter_lists_the_valid_ones() -> None:
         make_rule("krum", f=2)
     with pytest.raises(InputError, match=r"'martfl' has no parameter beta: it takes adjust, baseline_data, candidate_"):
         make_rule("martfl", beta=0.1)
-    with pytest.raises(InputError, match=r"'fedavg' has no parameter theta: it takes none"):
+    with pytest.raises(InputError, match=r"'fedavg' has no parameter theta: it takes share"):
         make_rule("fedavg", theta=1)
 
 

@@ -13,7 +13,8 @@ from martfl.lab.rules import make_rule
 from martfl.lab.rules.sketched import SketchedScores, compare
 from martfl.lab.rules.strategy import LabBuyer
 from martfl.scoring import SCORE_ERROR, cosine
-from martfl.selection import Distribution, Role, Selection
+from martfl.selection import Code, Selection
+from martfl.selection.reasons import MEANINGS, because
 
 ENTRIES = 100
 
@@ -50,8 +51,8 @@ def test_broken_and_zero_updates_get_what_they_get_without_a_sketch(view_of):
 
 def test_a_buyer_says_how_far_its_scores_may_be_off(view_of):
     view = view_of(torch.ones(2, 18, dtype=torch.float64))
-    assert LabBuyer(view, view.judge, sketch=400).score_error.deviation == pytest.approx(0.05, rel=0.01)
-    assert LabBuyer(view, view.judge).score_error.deviation == 0.0
+    assert LabBuyer(view, view.judge, sketch=400).score_error == pytest.approx(0.05, rel=0.01)
+    assert LabBuyer(view, view.judge).score_error == 0.0
 
 
 def test_the_rules_own_randomness_goes_on_as_without_a_sketch(updates):
@@ -61,18 +62,16 @@ def test_the_rules_own_randomness_goes_on_as_without_a_sketch(updates):
     assert rng.random() == untouched.random()
 
 
-def selection(*roles):
-    n = len(roles)
-    return Selection(np.zeros(n), np.zeros(n), roles, np.zeros(n, int), np.zeros(1), Distribution.GATHERED, 0.05)
+def selection(codes, bought, weights):
+    reasons = tuple(because(code, **dict.fromkeys(MEANINGS[code].fields, 0.0)) for code in codes)
+    return Selection(np.zeros(len(codes)), np.array(weights), reasons, bought)
 
 
 def test_lots_are_told_from_judgements():
-    one = selection(Role.HIGH_QUALITY, Role.SPARED, Role.DROPPED, Role.QUALIFIED)
-    two = selection(Role.SPARED, Role.HIGH_QUALITY, Role.CANDIDATE, Role.DROPPED)
-    first = (one, np.array([True, False, False, True]), np.array([0.5, 0.0, 0.0, 0.5]))
-    second = (two, np.array([False, True, True, True]), np.array([0.0, 1.0, 0.0, 0.1]))
-    assert compare(first, second) == {"same_choices": 0.75, "same_purchases": 0.25}
-    assert compare(first, first) == {"same_choices": 1.0, "same_purchases": 1.0}
+    one = selection((Code.KEPT, Code.BUDGET, Code.ON_RECORD, Code.NO_GAIN), (0, 3), [0.5, 0.0, 0.0, 0.5])
+    two = selection((Code.BUDGET, Code.KEPT, Code.HARM, Code.ON_RECORD), (1, 2, 3), [0.0, 1.0, 0.0, 0.1])
+    assert compare(one, two) == {"same_choices": 0.75, "same_purchases": 0.25}
+    assert compare(one, one) == {"same_choices": 1.0, "same_purchases": 1.0}
 
 
 @pytest.mark.parametrize("rule", ["martfl", "evidence"])

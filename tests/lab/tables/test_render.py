@@ -1,7 +1,7 @@
 """From runs on disk to a table and a figure, through the command line."""
 
 import json
-from dataclasses import asdict
+from dataclasses import replace
 
 import pytest
 from PIL import Image
@@ -10,10 +10,13 @@ from typer.testing import CliRunner
 from martfl.cli import app
 from martfl.errors import InputError
 from martfl.lab.experiment import Runtime
+from martfl.lab.provenance import Provenance, revision
 from martfl.lab.render import load_results, render_figure, render_table
+from martfl.lab.result import RunResult, key_of
 from martfl.lab.runner import run_all
 from martfl.lab.store import Store
 from martfl.lab.suite import load_experiment, select
+from martfl.lab.workers import failed
 
 FILE = """
 title = "Small"
@@ -53,13 +56,19 @@ def ran(file, tmp_path):
     return file, tmp_path / "runs"
 
 
+def made_up(run, **changes):
+    """A result of the present code."""
+    made = Provenance(revision(run, trainer="batched"), "batched", "2.0", "cpu")
+    figures = {"mta": run.malicious + 0.1 * run.seed, "dac": 0.5, "rounds": 2}
+    return RunResult(run.filled(), "done", made, key_of(run, made), **{**figures, **changes})
+
+
 @pytest.fixture
 def stored(file, tmp_path):
-    """Made-up records for all runs of the file: cheap, and with known figures."""
+    """Made-up results for all runs of the file: cheap, and with known figures."""
     store = Store(tmp_path / "runs" / "small")
     for run in load_experiment(file).runs:
-        store.append({"id": run.identity(), "name": run.name, "config": asdict(run.filled()), "status": "done",
-                      "mta": run.malicious + 0.1 * run.seed, "dac": 0.5, "asr": None, "rounds": 2})  # fmt: skip
+        store.append(made_up(run))
     return file, tmp_path / "runs"
 
 
@@ -92,21 +101,42 @@ def test_order_and_figures_follow_the_file(stored) -> None:
     assert lines[0].get_ydata().tolist() == pytest.approx([35.0, 45.0])
 
 
-def test_a_failed_run_is_counted_and_left_out(stored) -> None:
-    file, out = stored
-    store, run = Store(out / "small"), load_experiment(file).runs[0]
-    record = next(r for r in store.records() if r["id"] == run.identity())
-    store.append({**record, "status": "failed", "error": "no memory"})
-    grid = render_table(load_results(file, out=out))
+def test_a_failed_run_is_counted_and_left_out(file, tmp_path) -> None:
+    first, *others = load_experiment(file).runs
+    store = Store(tmp_path / "small")
+    store.append(failed(first, MemoryError("no memory")))
+    for run in others:
+        store.append(made_up(run))
+    grid = render_table(load_results(file, out=tmp_path))
     assert grid.figures[0][0].runs == 1
     assert "1 runs failed" in grid.notes[-1]
+
+
+def test_results_of_older_code_are_left_out_or_marked(stored) -> None:
+    file, out = stored
+    first = load_experiment(file).runs[0]
+    older = Provenance("0123456789ab", "batched", "2.0", "cpu")
+    Store(out / "small").append(replace(made_up(first), made=older, key=key_of(first, older), mta=0.9))
+    assert render_table(load_results(file, out=out, keep_old=True)).figures[0][0].mean == pytest.approx(35.0)
+    (out / "small/runs.jsonl").unlink()
+    for run in load_experiment(file).runs:
+        made = older if run.seed == 0 else made_up(run).made
+        Store(out / "small").append(replace(made_up(run), made=made, key=key_of(run, made)))
+    current, everything = (render_table(load_results(file, out=out, keep_old=old)) for old in (False, True))
+    assert current.figures[0][0].runs == 1 and str(current.figures[0][0]) == "40.00"
+    assert current.notes[-1] == "4 runs of older code are left out; --keep-old shows them."
+    assert str(everything.figures[0][0]) == "35.00 ± 7.07†"
+    assert "†: made by code that has changed since." in everything.notes
+    drawn = [render_figure(load_results(file, out=out, keep_old=old)).get_suptitle() for old in (False, True)]
+    assert drawn == ["Small", "Small († with results of older code)"]
+    with pytest.raises(InputError, match="4 runs of older code are there, which --keep-old shows"):
+        load_results(file, out=out, only=["seed=0"])
 
 
 def test_runs_that_differ_out_of_sight_are_not_averaged(stored) -> None:
     file, out = stored
     store, longer = Store(out / "small"), load_experiment(file, overrides={"rounds": 5}).runs[0]
-    record = store.records()[0]
-    store.append({**record, "id": longer.identity(), "config": {**record["config"], "rounds": 5}})
+    store.append(made_up(longer))
     with pytest.raises(InputError, match=r"mix runs of one seed with rounds = 2 and 5: choose with --only"):
         render_table(load_results(file, out=out))
     assert render_table(load_results(file, out=out, only=["rounds=5"])).figures[0][0].runs == 1

@@ -30,7 +30,8 @@ from martfl.market.purchases import Purchases
 from martfl.market.settling import Acting, Settler, make_settler
 from martfl.market.steps import KeyGiven
 from martfl.market.terms import Terms, read_terms
-from martfl.selection import Distribution, Role, Selection
+from martfl.selection import Code, Selection
+from martfl.selection.reasons import because
 from martfl.tasks.protocol import as_task
 
 REWARD = 10**18
@@ -54,10 +55,9 @@ class BuyEverybody:
         scores = buyer.score(buyer.own_update) if n else np.empty(0)
         here = set(buyer.buy(list(range(n))))
         weights = np.array([1.0 / len(here) if i in here else 0.0 for i in range(n)])
-        roles = tuple(Role.HIGH_QUALITY if i in here else Role.SILENT for i in range(n))
-        centroids = np.zeros(1)
-        labels = np.zeros(n, np.int64)
-        return state, Selection(scores, weights, roles, labels, centroids, Distribution.GATHERED, 0.0)
+        kept, missing = because(Code.KEPT, evidence=0.0), because(Code.MISSING)
+        reasons = tuple(kept if i in here else missing for i in range(n))
+        return state, Selection(scores, weights, reasons, bought=tuple(sorted(here)))
 
     def pack(self, state: Any) -> bytes:
         """Nothing to keep."""

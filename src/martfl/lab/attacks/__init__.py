@@ -7,10 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from martfl.errors import InputError
+from martfl.lab.attacks.adaptive import adaptive
 from martfl.lab.attacks.alie import alie
-from martfl.lab.attacks.backdoor import backdoor
+from martfl.lab.attacks.backdoor import backdoor, quiet_backdoor
+from martfl.lab.attacks.bad_labels import bad_labels
 from martfl.lab.attacks.base import Attack, CraftView, Rows
 from martfl.lab.attacks.baseline_capture import baseline_capture
+from martfl.lab.attacks.framing import framing
 from martfl.lab.attacks.free_rider import free_rider
 from martfl.lab.attacks.label_flipping import label_flipping
 from martfl.lab.attacks.min_max import min_max
@@ -35,6 +38,10 @@ ATTACKS: dict[str, Callable[..., Attack]] = {
     "poisonedfl": poisonedfl,
     "baseline-capture": baseline_capture,
     "noisy-sybil": noisy_sybil,
+    "quiet-backdoor": quiet_backdoor,
+    "bad-labels": bad_labels,
+    "framing": framing,
+    "adaptive": adaptive,
 }
 
 

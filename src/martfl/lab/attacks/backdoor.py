@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 from torch import Tensor
 
@@ -58,3 +60,8 @@ def backdoor(
 
     paper = "Bagdasaryan et al., How to backdoor federated learning, AISTATS 2020"
     return Attack("backdoor", paper, poison=poison, craft=craft, probe=probe, class_share=alpha)
+
+
+def quiet_backdoor(*, share: float = 0.1, target: int | None = None) -> Attack:
+    """The same by plain training on `share` stamped rows: nothing is scaled, nothing pulls the update back."""
+    return dataclasses.replace(backdoor(alpha=1.0, target=target, share=share, scale=1.0), name="quiet-backdoor")

@@ -31,6 +31,8 @@ class CraftView:
     providers: int  # n, attackers included
     generator: torch.Generator  # on the device of the updates, derived from (seed, round)
     seed: int = 0  # of the run: what attackers agree on once derives from it
+    honest: Tensor | None = None  # [h, m] what the others hand in: for attackers that know everything
+    own: Tensor | None = None  # [m] the acquirer's own update, for the same
 
 
 Poison = Callable[[Dataset, Rows, np.random.Generator], Rows]

@@ -30,6 +30,9 @@ class Dataset:
     vocabulary: int = 0  # token numbers are below this; texts only
     mean: tuple[float, ...] = (0.0,)  # per channel, of pixel / 255; images only
     deviation: tuple[float, ...] = (1.0,)
+    owners: tuple[str, ...] = ()  # whose rows they are, where somebody's they are
+    train_owner: np.ndarray | None = None  # [rows] places in `owners`
+    test_owner: np.ndarray | None = None
 
     @property
     def num_classes(self) -> int:

@@ -7,9 +7,16 @@ from martfl.lab.data.base import Dataset
 from martfl.lab.models.base import Model
 from martfl.lab.models.images import cnn, lenet
 from martfl.lab.models.mlp import mlp
+from martfl.lab.models.recurrent import char_lstm
 from martfl.lab.models.textcnn import textcnn
 
-MODELS: dict[str, Callable[[Dataset], Model]] = {"lenet": lenet, "cnn": cnn, "textcnn": textcnn, "mlp": mlp}
+MODELS: dict[str, Callable[[Dataset], Model]] = {
+    "lenet": lenet,
+    "cnn": cnn,
+    "textcnn": textcnn,
+    "char-lstm": char_lstm,
+    "mlp": mlp,
+}
 
 __all__ = ["MODELS", "Model", "make_model"]
 

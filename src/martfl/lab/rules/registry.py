@@ -7,9 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from martfl.errors import InputError
+from martfl.lab.rules.alignins import alignins
 from martfl.lab.rules.base import Rule
 from martfl.lab.rules.cffl import cffl
+from martfl.lab.rules.clipped import norm_clipped
+from martfl.lab.rules.dnc import dnc
 from martfl.lab.rules.fedavg import fedavg
+from martfl.lab.rules.flame import flame
 from martfl.lab.rules.fltg import fltg
 from martfl.lab.rules.fltrust import fltrust
 from martfl.lab.rules.krum import krum, multi_krum
@@ -33,6 +37,10 @@ RULES: dict[str, Callable[..., Rule]] = {
     "rlr": rlr,
     "median": median,
     "trimmed-mean": trimmed_mean,
+    "norm-clipped": norm_clipped,
+    "flame": flame,
+    "dnc": dnc,
+    "alignins": alignins,
     "oracle": oracle,
 }
 

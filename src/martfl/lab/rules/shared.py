@@ -91,6 +91,20 @@ def cosines(updates: Tensor, reference: Tensor, *, lengths: np.ndarray | None = 
     return np.asarray(np.clip(scores, -1.0, 1.0))
 
 
+def cosine_matrix(updates: Tensor) -> np.ndarray:
+    """[n, n] cosines of all pairs; an all-zero row has 0 with everybody, and 1 with itself."""
+    inner = torch.zeros(len(updates), len(updates), dtype=torch.float64, device=updates.device)
+    for block in blocks(updates):
+        wide = block.double()
+        inner += wide @ wide.T
+    gram = to_numpy(inner)
+    lengths = np.sqrt(np.maximum(np.diag(gram), 0.0))
+    scale = np.outer(lengths, lengths)
+    found = np.divide(gram, scale, out=np.zeros_like(gram), where=scale > 0)
+    np.fill_diagonal(found, 1.0)
+    return np.asarray(np.clip(found, -1.0, 1.0))
+
+
 def count_of(share: float, providers: int) -> int:
     """⌊share · n⌋, safe against 0.3 · 10 = 2.999…"""
     return int(share * providers + 1e-9)

@@ -10,7 +10,6 @@ from martfl.scoring import SCORE_ERROR, Sketch
 from martfl.scoring.sketch import NORM
 from martfl.selection import Role, Selection
 
-Outcome = tuple[Selection, np.ndarray, np.ndarray]  # the decision, who is bought [n], at which weights [n]
 TURNED_DOWN = (Role.DROPPED, Role.CANDIDATE, Role.SILENT)
 
 
@@ -52,12 +51,13 @@ def _units(rows: Tensor) -> Tensor:
     return rows / torch.where(lengths > 0, lengths, torch.ones_like(lengths))
 
 
-def compare(first: Outcome, second: Outcome) -> dict[str, float]:
+def compare(one: Selection, two: Selection) -> dict[str, float]:
     """Shares of the providers whom two decisions judge alike, and whom they buy and weigh alike.
 
     A judgement is whether somebody is turned down; who of equals is bought within a budget is a lot.
     """
-    (one, bought, weights), (two, others, rest) = first, second
     judged = [(a in TURNED_DOWN) == (b in TURNED_DOWN) for a, b in zip(one.roles, two.roles, strict=True)]
-    alike = (bought == others) & ((weights > 0) == (rest > 0))
+    alike = [
+        (i in one.bought, bool(one.weights[i])) == (i in two.bought, bool(two.weights[i])) for i in range(len(judged))
+    ]
     return {"same_choices": float(np.mean(judged)), "same_purchases": float(np.mean(alike))}

@@ -18,7 +18,9 @@ from martfl.lab.rules.shared import cosines, mix, norms
 from martfl.lab.rules.sketched import SketchedScores, compare
 from martfl.scoring import score_error
 from martfl.scoring.sketch import MAX_ENTRIES
-from martfl.selection import STRATEGIES, Selection, make_strategy
+from martfl.selection import STRATEGIES, make_strategy
+from martfl.selection.explain import headline
+from martfl.selection.strategy import State
 
 BASELINE_DATA = ("root", "test")
 
@@ -26,14 +28,14 @@ BASELINE_DATA = ("root", "test")
 class LabBuyer:
     """A round as `martfl.selection.Buyer`: scores in the clear, and a record of what was scored and bought.
 
-    With `sketch` entries, scores are those of sketches. A broken update gets no score and is not delivered; an
-    all-zero one is not delivered as a baseline, since it can judge nobody.
+    With `sketch` entries, scores are those of sketches. Everybody asks for the same. A broken update gets no score; a
+    broken or an all-zero one is not delivered.
     """
 
     def __init__(self, view: RoundView, judge: Judge, *, sketch: int = 0) -> None:
         self._view, self._judge = view, judge
         self._sketched = SketchedScores(view.updates, sketch, view.rng) if sketch else None
-        self.score_error = score_error(sketch)  # how far its scores may be from the cosines
+        self.score_error = score_error(sketch).deviation
         self._lengths = norms(view.updates)
         self.sound = np.isfinite(self._lengths)  # squares of float32 cannot overflow float64
         self.baselines: list[Tensor] = []
@@ -44,6 +46,10 @@ class LabBuyer:
         return [str(i) for i in range(self.sound.size)]
 
     @property
+    def asks(self) -> np.ndarray:
+        return np.full(self.sound.size, 1.0 / self.sound.size)
+
+    @property
     def model(self) -> Tensor:
         return self._view.model
 
@@ -52,7 +58,7 @@ class LabBuyer:
         return self._view.own_update
 
     @property
-    def labels(self) -> np.ndarray:
+    def strata(self) -> np.ndarray:
         return np.asarray(self._judge.labels.cpu().numpy())
 
     def score(self, baseline: Tensor) -> np.ndarray:
@@ -68,9 +74,11 @@ class LabBuyer:
         self.bought.update(able)
         return {i: self._view.updates[i] for i in able}
 
-    @property
-    def classes(self) -> int:
-        return self._judge.num_classes
+    def goodness(self, models: Sequence[Tensor]) -> np.ndarray:
+        """[k, r] log likelihood of every row's true class."""
+        chances = torch.log_softmax(self._judge.logits(torch.stack(list(models))).double(), dim=-1)
+        truth = self._judge.labels.expand(len(models), -1)[..., None]
+        return np.asarray(chances.gather(-1, truth)[..., 0].cpu().numpy())
 
     def logits(self, models: Sequence[Tensor]) -> np.ndarray:
         """[k, r, classes] on the judge's rows."""
@@ -86,45 +94,33 @@ def judge_of(view: RoundView, baseline_data: str) -> Judge:
     return view.test_judge
 
 
-def start(name: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
+def start(name: str, options: Mapping[str, Any]) -> State:
     """The strategy's first state."""
     return make_strategy(name, **options).start()
 
 
 def step(
-    state: Mapping[str, Any], view: RoundView, *, name: str, options: Mapping[str, Any], baseline_data: str, sketch: int
-) -> tuple[Mapping[str, Any], Decision]:
-    """One epoch: decide, take delivery of what was bought, aggregate, learn.
+    state: State, view: RoundView, *, name: str, options: Mapping[str, Any], baseline_data: str, sketch: int
+) -> tuple[State, Decision]:
+    """One epoch: trade, aggregate.
 
     With sketches, the same epoch is decided beside it with exact cosines, to see whose fate the sketch changed.
     """
     strategy, judge = make_strategy(name, **options), judge_of(view, baseline_data)
     before, rng = state, copy.deepcopy(view.rng)
     buyer = LabBuyer(view, judge, sketch=sketch)
-    state, chosen = strategy.decide(state, buyer, view.rng)
-    bought, weights = _outcome(chosen, buyer)
-    same: dict[str, float] = {}
-    if sketch:
-        exact = LabBuyer(view, judge)
-        other = strategy.decide(before, exact, rng)[1]
-        same = compare((chosen, bought, weights), (other, *_outcome(other, exact)))
+    state, chosen = strategy.trade(state, buyer, view.rng)
+    same = compare(chosen, strategy.trade(before, LabBuyer(view, judge), rng)[1]) if sketch else {}
     decision = Decision(
-        mix(view.updates, weights),
-        weights,
-        bought,
+        mix(view.updates, chosen.weights),
+        chosen.weights,
+        np.isin(np.arange(buyer.sound.size), list(buyer.bought)),
         baseline=buyer.baselines[0] if buyer.baselines else None,
         baselines=len(buyer.baselines),
-        note=f"{chosen.distribution.value}; baseline {chosen.baseline}" if bought.any() else "nobody was bought",
+        note=headline(chosen),
         **same,
     )
-    delivered = {int(i): view.updates[int(i)] for i in np.flatnonzero(bought)}
-    return strategy.learn(state, chosen, buyer, delivered), decision
-
-
-def _outcome(chosen: Selection, buyer: LabBuyer) -> tuple[np.ndarray, np.ndarray]:
-    """[n] who is bought, and at which weight; nobody whose update is broken."""
-    bought = np.isin(np.arange(buyer.sound.size), [*chosen.bought, *buyer.bought]) & buyer.sound
-    return bought, np.where(bought, chosen.weights, 0.0)
+    return state, decision
 
 
 def strategy_rule(name: str, paper: str) -> Callable[..., Rule]:
@@ -133,6 +129,7 @@ def strategy_rule(name: str, paper: str) -> Callable[..., Rule]:
     def make(*, baseline_data: str = "root", sketch: int = 0, **options: Any) -> Rule:
         if baseline_data not in BASELINE_DATA:
             raise InputError(f"unknown baseline_data {baseline_data!r}: choose one of {', '.join(BASELINE_DATA)}")
+        options = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
         if not 0 <= sketch <= MAX_ENTRIES:
             raise InputError(f"sketch must have 0 (none) to {MAX_ENTRIES} entries, got {sketch}")
         make_strategy(name, **options)  # refuse bad parameters now, not in the first round

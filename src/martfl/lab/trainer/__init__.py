@@ -14,7 +14,7 @@ from martfl.lab.trainer.batched import BatchedTrainer
 from martfl.lab.trainer.loop import LoopTrainer
 
 __all__ = [
-    "STRATEGIES", "LocalTraining", "Plan", "Shards", "Trainer", "make_plan", "make_shards", "make_trainer",
+    "STRATEGIES", "LocalTraining", "Plan", "Shards", "Trainer", "make_plan", "make_shards", "make_trainer", "name_of",
     "prepare_device",
 ]  # fmt: skip
 
@@ -65,3 +65,8 @@ def make_trainer(
         return BatchedTrainer(model, shards, local, class_shares=class_shares, memory_bytes=cap)
     count = workers or (len(os.sched_getaffinity(0)) if device.type == "cpu" else 1)
     return LoopTrainer(model, shards, local, class_shares=class_shares, workers=count)
+
+
+def name_of(trainer: Trainer) -> str:
+    """The strategy of a trainer."""
+    return "batched" if isinstance(trainer, BatchedTrainer) else "loop"

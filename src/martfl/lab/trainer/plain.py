@@ -59,8 +59,49 @@ class TextNet(nn.Module):
         return logits
 
 
+class CharNet(nn.Module):
+    """Embedding, LSTM layers, one linear layer on the last state."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        (vocabulary, width), (hidden, classes) = model.weights[0].shape, model.weights[-2].shape
+        self.table = nn.Embedding(vocabulary, width)
+        self.lstm = nn.LSTM(width, hidden, num_layers=(len(model.weights) - 3) // 3, batch_first=True)
+        self.head = nn.Linear(hidden, classes)
+        for name, part in self.lstm.named_parameters():
+            if name.startswith("bias_hh"):  # torch has two biases, of which the sum counts
+                part.requires_grad_(False).zero_()
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.head(self.lstm(self.table(x))[0][:, -1])
+        return logits
+
+    def tensors(self) -> list[Tensor]:
+        """In the layout of the flat vector; torch orders the gates i, f, g, o."""
+        found: list[Tensor] = [self.table.weight]
+        for k in range(self.lstm.num_layers):
+            parts = [getattr(self.lstm, f"{kind}_l{k}") for kind in ("weight_ih", "weight_hh", "bias_ih")]
+            turned = [torch.cat([part.chunk(4)[i] for i in (0, 1, 3, 2)]) for part in parts]
+            found += [turned[0].t(), turned[1].t(), turned[2]]
+        return [*found, self.head.weight.t(), self.head.bias]
+
+    @torch.no_grad()
+    def load(self, parts: list[Tensor]) -> None:
+        """Write parameters in the layout of the flat vector into the module."""
+        self.table.weight.copy_(parts[0])
+        self.head.weight.copy_(parts[-2].t())
+        self.head.bias.copy_(parts[-1])
+        for number, part in enumerate(parts[1:-2]):
+            kind = ("weight_ih", "weight_hh", "bias_ih")[number % 3]
+            rows = part.t() if part.dim() == 2 else part
+            i, f, o, g = rows.chunk(4)
+            getattr(self.lstm, f"{kind}_l{number // 3}").copy_(torch.cat([i, f, g, o]))
+
+
 def _tensors(module: nn.Module) -> list[Tensor]:
     """The module's parameters as views in the layout of the flat vector."""
+    if isinstance(module, CharNet):
+        return module.tensors()
     if isinstance(module, TextNet):
         taps = [layer.weight.permute(2, 1, 0) for layer in module.convs if isinstance(layer, nn.Conv1d)]  # [k, in, out]
         filters = torch.cat([tap for span in taps for tap in span], dim=1)
@@ -79,6 +120,9 @@ def _tensors(module: nn.Module) -> list[Tensor]:
 def load_flat(module: nn.Module, model: Model, flat: Tensor) -> None:
     """Write a flat vector into a module."""
     parts = model.split(flat)
+    if isinstance(module, CharNet):
+        module.load(parts)
+        return
     if isinstance(module, TextNet):
         module.table.weight.copy_(parts[0])
         for number, (layer, block) in enumerate(
@@ -96,6 +140,8 @@ def load_flat(module: nn.Module, model: Model, flat: Tensor) -> None:
 
 def make_module(model: Model, dataset: Dataset) -> nn.Module:
     """The architecture as an ordinary module."""
+    if model.name == "char-lstm":
+        return CharNet(model)
     return TextNet(model) if model.table else ImageNet(model, dataset)
 
 
@@ -114,11 +160,12 @@ class PlainTrainer:
         module = copy.deepcopy(self.template)
         load_flat(module, self.model, flat)
         rate = self.local.learning_rate
+        trained = [part for part in module.parameters() if part.requires_grad]
         optimizer: torch.optim.Optimizer
         if self.local.optimizer == "sgd":
-            optimizer = torch.optim.SGD(module.parameters(), lr=rate, momentum=self.local.momentum)
+            optimizer = torch.optim.SGD(trained, lr=rate, momentum=self.local.momentum)
         else:
-            optimizer = torch.optim.Adam(module.parameters(), lr=rate)
+            optimizer = torch.optim.Adam(trained, lr=rate)
         for step in range(int(plan.steps[client])):
             filled = int(np.count_nonzero(plan.weights[step, client]))
             rows = torch.from_numpy(plan.rows[step, client, :filled]).to(flat.device)

@@ -1,0 +1,80 @@
+"""Adaptive: a backdoor that goes as far as the rule `evidence`, which it knows with all its numbers, lets it go.
+
+White box: the attackers see what the honest providers hand in, the buyer's own update and the rule itself. Their
+trained updates differ from the honest ones by a common part, the backdoor, and by noise of each one's own. They hand in
+
+    u_i = h + λ·(a − h) + (t_i − a),   h and a the honest and their own mean, t_i what i trained,
+
+cut back to the honest median length, with the largest λ for which the rule's own evidence against them, computed by its
+own code, stays below a bound. λ = 1 is a quiet backdoor; λ = 0 has nothing of it in the mean.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from martfl.errors import InputError
+from martfl.lab.attacks.backdoor import quiet_backdoor
+from martfl.lab.attacks.base import Attack, CraftView
+from martfl.selection import Evidence
+from martfl.selection.charges import Known, charge_sides
+from martfl.selection.crowd import Crowd
+from martfl.selection.kinds import find_cuts
+
+PAPER = "an attack on the rule evidence, with its code"
+STEPS = 12  # of the bisection
+
+
+def mixed(view: CraftView, strength: float) -> Tensor:
+    """[k, m] u_i(λ), no longer than most honest updates are."""
+    assert view.honest is not None
+    honest, own = view.honest.mean(dim=0), view.updates.mean(dim=0)
+    crafted = honest + strength * (own - honest) + (view.updates - own)
+    bound = view.honest.norm(dim=1).median()
+    factors: Tensor = (bound / crafted.norm(dim=1, keepdim=True).clamp(min=1e-12)).clamp(max=1.0)
+    return crafted * factors
+
+
+def evidence_against(view: CraftView, crafted: Tensor, rule: Evidence) -> float:
+    """The strongest evidence that the rule would find in one epoch against a kind of which most are attackers."""
+    assert view.honest is not None and view.own is not None
+    rows = torch.cat([view.honest, crafted]).double()
+    lengths = rows.norm(dim=1, keepdim=True).clamp(min=1e-12)
+    units = rows / lengths
+    own = (units @ (view.own.double() / view.own.double().norm().clamp(min=1e-12))).cpu().numpy()
+    gram = (units @ units.T).cpu().numpy()
+    values, vectors = np.linalg.eigh(gram)
+    directions = vectors * np.sqrt(np.maximum(values, 0.0))  # the same inner products in few numbers
+    logs = np.log(lengths[:, 0].cpu().numpy())
+    n = len(rows)
+    known = Known(
+        np.zeros((n, 1)), np.ones(1), 1.0, True, logs - np.median(logs), own, 0.0, directions, np.full(n, 9.0)
+    )
+    attackers = np.arange(n) >= len(view.honest)
+    sides = [side for cut in find_cuts(gram, known.lengths) for side in charge_sides(rule, known, Crowd(0.0, 1.0), cut)]
+    return max((found for members, found, _ in sides if attackers[members].mean() > 0.5), default=-math.inf)
+
+
+def adaptive(*, share: float = 0.3, bound: float = 0.0, most: float = 3.0) -> Attack:
+    """Train on `share` stamped rows; keep the evidence below `bound` (in logarithms), and λ below `most`."""
+    if not most > 0:
+        raise InputError(f"adaptive needs most > 0, got {most}")
+    rule = Evidence(without=("harm",))
+
+    def craft(view: CraftView) -> Tensor:
+        if view.honest is None or view.own is None or len(view.honest) < 2 or len(view.updates) < 2:
+            return view.updates
+        low, high = 0.0, most
+        for _ in range(STEPS):
+            middle = (low + high) / 2
+            caught = evidence_against(view, mixed(view, middle), rule) > bound
+            low, high = (low, middle) if caught else (middle, high)
+        return mixed(view, low)
+
+    plain = quiet_backdoor(share=share)
+    return dataclasses.replace(plain, name="adaptive", paper=PAPER, craft=craft)

@@ -1,0 +1,205 @@
+"""What speaks against a provider: what it does by itself, or the kind that it belongs to.
+
+Every finding is evidence in one currency (`e_values`), under a noise model whose numbers were measured on stored
+updates. By itself a provider is charged with doing harm, and with having nothing in common with anybody, as random
+signs have. A kind is charged with five findings: its updates help less (harm), the buyer's own update is of the other
+kind (own), its updates are longer (length), it is the smaller part (majority), and honest providers seldom come in
+crisp kinds (rarity). Both sides of a cut are charged alike, and at most one of them can be bad.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from martfl.selection.crowd import Crowd, find_crowd
+from martfl.selection.e_values import against_rival, log_e
+from martfl.selection.gains import mean_and_error
+from martfl.selection.kinds import Cut, Mask, find_cuts
+from martfl.selection.kmeans import Floats
+from martfl.selection.reasons import Code
+
+if TYPE_CHECKING:
+    from martfl.selection.evidence import Evidence
+
+SIGNS = math.log(4.0)  # random signs have no more in common with the closest of a few dozen others, in deviations
+QUARTILE = 0.75  # of a kind's members that are long, and of the others that are not
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of k providers, averaged over epochs."""
+
+    rows: Floats  # [k, r] gains
+    weights: Floats  # [r] of the rows
+    cover: float  # share of the classes that the root data hold
+    even: bool  # whether no half of the classes dominates them
+    lengths: Floats  # [k] log of the length against the kept ones'
+    own: Floats  # [k] cosine with the buyer's own update; NaN where it is not known now
+    own_error: float  # of a cosine that was scored under encryption
+    directions: Floats  # [k, d]
+    ties: Floats  # [k] log of what each has in common with another, against random signs
+
+
+@dataclass(frozen=True)
+class Charge:
+    """The strongest evidence against a provider."""
+
+    evidence: float
+    code: Code = Code.KEPT
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Accusation:
+    """What speaks against one side of a cut, finding by finding."""
+
+    harm: float
+    own: float
+    length: float
+    majority: float
+    rarity: float
+
+    @property
+    def total(self) -> float:
+        return self.harm + self.own + self.length + self.majority + self.rarity
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The charges against k providers, and what they were read from."""
+
+    charges: tuple[Charge, ...]
+    deviations: Floats  # [k] gains in units of row noise
+    crowd: Crowd
+
+
+def find_charges(rule: "Evidence", known: Known) -> Findings:
+    """The strongest charge against each of k providers."""
+    mean, error = mean_and_error(known.rows, known.weights)
+    noise = np.sqrt(error**2 + unseen(known, mean) ** 2)
+    deviations = mean / noise
+    crowd = find_crowd(deviations)
+    charges = charge_each(rule, known, (deviations - crowd.middle) / crowd.spread)
+    for members, evidence, parts in charge_kinds(rule, known, crowd) if rule.uses("kinds") else ():
+        numbers = {"members": len(members), **vars(parts)}
+        for i in members:
+            charges[i] = max(charges[i], Charge(evidence, Code.KIND, numbers), key=lambda charge: charge.evidence)
+    return Findings(tuple(charges), deviations, crowd)
+
+
+def charge_each(rule: "Evidence", known: Known, shortfalls: Floats) -> list[Charge]:
+    """What each is charged with by itself; both findings count, and the stronger one names the charge."""
+    harm = log_e(shortfalls) if rule.uses("harm") else np.zeros(len(shortfalls))
+    apart = (known.ties - np.median(known.ties)) / rule.tie_spread
+    alone = np.where(known.ties < SIGNS, log_e(apart), 0.0) if rule.uses("alone") else np.zeros(len(shortfalls))
+    return [
+        Charge(float(h + a), Code.HARM, {"deviation": float(z)})
+        if a <= max(h, 0.0)
+        else Charge(float(h + a), Code.ALONE, {"tie": float(np.exp(tie))})
+        for h, a, z, tie in zip(harm, alone, shortfalls, known.ties, strict=True)
+    ]
+
+
+def unseen(known: Known, mean: Floats) -> float:
+    """How large the gain on classes may be that the root data lack: as large as what they see, for each such class."""
+    return (1.0 - known.cover) / known.cover * math.sqrt(float((mean**2).mean())) if known.cover < 1.0 else 0.0
+
+
+def charge_kinds(rule: "Evidence", known: Known, crowd: Crowd) -> list[tuple[Sequence[int], float, Accusation]]:
+    """(members, evidence, findings) of the likeliest bad kind; if it is convicted, of the next one among the rest."""
+    left = np.arange(len(known.rows))
+    found: list[tuple[Sequence[int], float, Accusation]] = []
+    while True:
+        part = _part(known, left)
+        sides = [side for cut in find_cuts(part.directions @ part.directions.T, part.lengths)
+                 for side in charge_sides(rule, part, crowd, cut)]  # fmt: skip
+        if not sides:
+            return found
+        members, evidence, parts = max(sides, key=lambda side: side[1])
+        found.append((left[members].tolist(), evidence, parts))
+        if evidence < rule.limit:
+            return found
+        left = left[~members]
+
+
+def charge_sides(rule: "Evidence", known: Known, crowd: Crowd, cut: Cut) -> list[tuple[Mask, float, Accusation]]:
+    """Both sides of a cut, each with its evidence against the other's."""
+    here, there = (accuse(rule, known, crowd, side, cut.crispness) for side in (cut.members, ~cut.members))
+    return [
+        (cut.members, against_rival(here.total, there.total, rule.odds), here),
+        (~cut.members, against_rival(there.total, here.total, rule.odds), there),
+    ]
+
+
+def accuse(rule: "Evidence", known: Known, crowd: Crowd, side: Mask, crispness: float) -> Accusation:
+    """The five findings against one side."""
+    rarity = math.log(1.0 / (rule.rare if known.even else math.sqrt(rule.rare)))
+    return Accusation(
+        harm=_harm(rule, known, crowd, side) if rule.uses("harm") else 0.0,
+        own=_own(rule, known, side) if rule.uses("own") and known.even else 0.0,
+        length=_length(rule, known, side) if rule.uses("length") else 0.0,
+        majority=0.5 * math.log((~side).sum() / side.sum()) if rule.uses("majority") else 0.0,
+        rarity=crispness * rarity if rule.uses("rarity") else 0.0,
+    )
+
+
+def _harm(rule: "Evidence", known: Known, crowd: Crowd, side: Mask) -> float:
+    """The side's mean gain against the other's.
+
+    Members differ like all honest ones do. And since a kind was chosen by direction, on which gains depend, its mean
+    may lie off by a part (`aligned`) of that spread, however many its members are.
+    """
+    means, errors = mean_and_error(known.rows, known.weights)
+    gap, error = mean_and_error(known.rows[side].mean(axis=0) - known.rows[~side].mean(axis=0), known.weights)
+    few = 1 / side.sum() + 1 / (~side).sum()
+    between = crowd.spread**2 * float((errors**2).mean()) * (few + rule.aligned**2)
+    noise = math.sqrt(float(error) ** 2 + between + (2 * unseen(known, means)) ** 2)
+    return float(log_e(float(gap) / noise))
+
+
+def _own(rule: "Evidence", known: Known, side: Mask) -> float:
+    """The odds that the buyer's own update, which is honest, is of the other kind and not of this one.
+
+    Of kinds with mean directions s and t the own update o has  ρ = (o·s − o·t) / (a·(1 − s·t)),  a its cosine with the
+    closer one: +1 where it is of kind s, −1 where it is of kind t. Off these values it errs like a Cauchy variable,
+    since it comes from few rows and fewer steps: what fits neither kind says little.
+    """
+    seen = np.isfinite(known.own)
+    here, there = side & seen, ~side & seen
+    if min(here.sum(), there.sum()) < 2:
+        return 0.0
+    gram = known.directions @ known.directions.T
+    inner, outer = _signal(gram, here), _signal(gram, there)
+    close = float(gram[np.ix_(here, there)].mean()) / (inner * outer)
+    ours, theirs = float(known.own[here].mean()) / inner, float(known.own[there].mean()) / outer
+    gap = max(ours, theirs, 0.0) * max(1.0 - close, 0.0)
+    if gap <= 1e-9:
+        return 0.0
+    spread = here.sum() * (known.own[here].var() / inner**2) + there.sum() * (known.own[there].var() / outer**2)
+    noise = spread / (seen.sum() - 2) * (1 + 1 / here.sum() + 1 / there.sum()) + known.own_error**2
+    place, width = (ours - theirs) / gap, rule.own_spread**2 + noise / gap**2
+    return math.log1p((place - 1) ** 2 / width) - math.log1p((place + 1) ** 2 / width)
+
+
+def _length(rule: "Evidence", known: Known, side: Mask) -> float:
+    """How much longer three quarters of the side are than three quarters of the others; many make it no surer."""
+    shorter, longer = 1.0 - QUARTILE, QUARTILE
+    gap = float(np.quantile(known.lengths[side], shorter) - np.quantile(known.lengths[~side], longer))
+    return float(log_e(-gap / rule.length_spread))
+
+
+def _signal(gram: Floats, members: Mask) -> float:
+    """The length of what members have in common, √ of their mean inner product: noise of their own adds nothing."""
+    part = gram[np.ix_(members, members)]
+    pairs = len(part) * (len(part) - 1)
+    return math.sqrt(max(float(part.sum() - np.trace(part)) / pairs, 1e-6))
+
+
+def _part(known: Known, left: np.ndarray) -> Known:
+    return Known(
+        known.rows[left], known.weights, known.cover, known.even, known.lengths[left], known.own[left],
+        known.own_error, known.directions[left], known.ties[left],
+    )  # fmt: skip

@@ -1,0 +1,126 @@
+"""Kinds of providers: groups whose updates share a direction that the others lack, found without the root data.
+
+Only cosines of updates less their common mean are used: neither length nor noise of a provider's own makes a kind,
+since noise adds nothing to what two providers have in common. Candidates are cuts along the first principal components,
+and the cut by length, each moved to where every member is closer to its own side.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from martfl.selection.crowd import best_cut
+from martfl.selection.kmeans import Floats
+
+Mask = NDArray[np.bool_]
+
+LEAST = 3  # members of a kind, and of what is left; two may be alike by chance
+COMPONENTS = 3
+APART = 3.0  # deviations between the sides of a cut for it to be looked at
+# The best cut of honest providers lies up to 5 or 6 deviations apart, seldom 8; that of attackers mostly above 10.
+COMMON, CRISP = 6.0, 10.0
+ALIKE, ALL_ALIKE = 1.0, 6.0  # the same in standard errors, for sides that were chosen by length and not by direction
+MOVES = 8
+TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Two sides of the providers, and how crisp they are: 0 as honest ones may be, 1 as they are not."""
+
+    members: Mask  # [k] one side
+    crispness: float
+
+
+def find_cuts(gram: Floats, lengths: Floats) -> list[Cut]:
+    """The cuts that deserve a look, from inner products of directions [k, k] and log lengths [k]."""
+    k = len(gram)
+    if k < 2 * LEAST:
+        return []
+    rest = without_common(gram)
+    cosines = to_cosines(rest)
+    by_length = [_upper(lengths)] if np.ptp(lengths) > TINY else []
+    found: dict[bytes, Cut] = {}
+    for start in [*_along_components(rest), *by_length]:
+        side = _named(settle(cosines, start))
+        if _large(side) and (apart := separation(cosines, side)) >= APART:
+            found[side.tobytes()] = Cut(side, _ramp(apart, COMMON, CRISP))
+    for side in map(_named, by_length):
+        errors = separation(cosines, side) / math.sqrt(1 / side.sum() + 1 / (~side).sum())
+        if errors >= ALIKE:
+            found.setdefault(side.tobytes(), Cut(side, _ramp(errors, ALIKE, ALL_ALIKE)))
+    return list(found.values())
+
+
+def without_common(gram: Floats) -> Floats:
+    """Inner products of what is left of the directions beside their common one, the mean [k, k].
+
+    The mean's part is taken out of each, not the mean itself: who has more noise has less of the mean's direction, and
+    must not look different for that.
+    """
+    along = gram.mean(axis=1)
+    return np.asarray(gram - np.outer(along, along) / max(float(gram.mean()), TINY))
+
+
+def to_cosines(gram: Floats) -> Floats:
+    """Inner products divided by the lengths."""
+    lengths = np.sqrt(np.maximum(np.diag(gram), TINY))
+    return np.asarray(gram / np.outer(lengths, lengths))
+
+
+def margins(cosines: Floats, side: Mask) -> Floats:
+    """[k] how much closer each is to that side than to the other, on average over the others."""
+    pairs = cosines - np.diag(np.diag(cosines))
+    own = pairs[:, side].sum(axis=1) / np.maximum(side.sum() - side, 1)
+    other = pairs[:, ~side].sum(axis=1) / np.maximum((~side).sum() - ~side, 1)
+    return np.asarray(own - other)
+
+
+def separation(cosines: Floats, side: Mask) -> float:
+    """How many deviations lie between the margins of the two sides."""
+    found = margins(cosines, side)
+    inside, outside = found[side], found[~side]
+    squares = float(((inside - inside.mean()) ** 2).sum() + ((outside - outside.mean()) ** 2).sum())
+    return float(inside.mean() - outside.mean()) / math.sqrt(squares / max(len(found) - 2, 1) + 1e-18)
+
+
+def settle(cosines: Floats, side: Mask) -> Mask:
+    """The side after everybody went where it is closer, as often as it takes."""
+    for _ in range(MOVES):
+        if not _large(side):
+            break
+        found = margins(cosines, side)
+        moved = found > (found[side].mean() + found[~side].mean()) / 2
+        if (moved == side).all():
+            break
+        side = moved
+    return side
+
+
+def _along_components(gram: Floats) -> list[Mask]:
+    vectors = np.linalg.eigh(gram)[1]
+    return [_upper(vectors[:, -place]) for place in range(1, min(COMPONENTS, len(gram) - 1) + 1)]
+
+
+def _upper(values: Floats) -> Mask:
+    """The upper side of the best cut of values on a line."""
+    order = np.argsort(values, kind="stable")
+    place, _ = best_cut(values[order], least=LEAST)
+    side = np.zeros(values.size, dtype=bool)
+    side[order[place:]] = True
+    return side
+
+
+def _named(side: Mask) -> Mask:
+    """One of the two sides of a cut, always the same."""
+    return side if side[0] else ~side
+
+
+def _large(side: Mask) -> bool:
+    return bool(LEAST <= side.sum() <= side.size - LEAST)
+
+
+def _ramp(value: float, low: float, high: float) -> float:
+    return min(max((value - low) / (high - low), 0.0), 1.0)

@@ -1,0 +1,108 @@
+"""Framing, bad labels, quiet backdoors and the adaptive attack: each does what its name says, and no more."""
+
+import numpy as np
+import pytest
+import torch
+
+from martfl.errors import InputError
+from martfl.lab.attacks import CraftView, Rows, make_attack
+from martfl.lab.attacks.adaptive import evidence_against, mixed
+from martfl.lab.attacks.framing import agreement
+from martfl.lab.data import load_dataset
+from martfl.selection import Evidence
+
+SIZE = 4000
+
+
+def view(attackers=6, honest=10, *, secret=1.0, seed=0):
+    """Trained updates: the task in common, noise of each one's own, the attackers' secret besides."""
+    rng = torch.Generator().manual_seed(seed)
+    task, hidden = torch.randn(2, SIZE, generator=rng) / SIZE**0.5
+    rows = task + 0.7 * torch.randn(attackers + honest, SIZE, generator=rng) / SIZE**0.5
+    rows[:attackers] += secret * hidden
+    own = task + torch.randn(SIZE, generator=rng) / SIZE**0.5
+    return CraftView(
+        index=3, model=torch.zeros(SIZE), previous=None, updates=rows[:attackers], providers=attackers + honest,
+        generator=torch.Generator().manual_seed(1), honest=rows[attackers:], own=own,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def rows():
+    digits = load_dataset("digits")
+    return digits, Rows(digits.train_x[:200], digits.train_y[:200])
+
+
+@pytest.mark.parametrize("cosine", [0.05, 0.1, 0.3])
+def test_framers_agree_as_little_as_they_want_and_keep_their_length(cosine) -> None:
+    seen = view()
+    crafted = make_attack("framing", cosine=cosine).craft(seen)
+    assert agreement(crafted) == pytest.approx(cosine, abs=0.02)
+    assert crafted.norm(dim=1).numpy() == pytest.approx(seen.updates.norm(dim=1).numpy(), rel=0.05)
+    grown = make_attack("framing", cosine=cosine, keep_length=False).craft(seen)
+    assert (grown.norm(dim=1) > crafted.norm(dim=1)).all()
+
+
+def test_framers_who_agree_less_already_add_no_noise() -> None:
+    seen = view(secret=0.0)
+    assert torch.equal(make_attack("framing", cosine=1.0).craft(seen), seen.updates)
+
+
+def test_framers_train_on_shifted_labels(rows) -> None:
+    digits, own = rows
+    poisoned = make_attack("framing", shift=3).poison(digits, own, np.random.default_rng(0))
+    assert (poisoned.y == (own.y + 3) % 10).all() and poisoned.x is own.x
+
+
+@pytest.mark.parametrize("share", [0.3, 1.0])
+def test_bad_labels_are_drawn_anew_for_that_share(rows, share) -> None:
+    digits, own = rows
+    poisoned = make_attack("bad-labels", share=share).poison(digits, own, np.random.default_rng(0))
+    changed = np.mean(poisoned.y != own.y)
+    assert changed == pytest.approx(0.9 * share, abs=0.06), "one in ten is drawn as it was"
+    assert make_attack("bad-labels").probe is None and make_attack("bad-labels").craft is None
+
+
+def test_a_quiet_backdoor_stamps_its_share_and_scales_nothing(rows) -> None:
+    digits, own = rows
+    attack = make_attack("quiet-backdoor", share=0.1)
+    poisoned = attack.poison(digits, own, np.random.default_rng(0))
+    assert (poisoned.x != own.x).any(axis=1).sum() <= 20 and attack.class_share == 1.0
+    seen = view()
+    assert torch.equal(attack.craft(seen), seen.updates)
+    assert attack.probe(digits) is not None
+
+
+def test_the_adaptive_attack_goes_as_far_as_the_rule_lets_it() -> None:
+    rule, seen = Evidence(without=("harm",)), view()
+    assert evidence_against(seen, mixed(seen, 1.0), rule) > rule.limit, "as trained it would be caught"
+    crafted = make_attack("adaptive", bound=0.0).craft(seen)
+    assert evidence_against(seen, crafted, rule) <= 0.0
+    secret = (seen.updates.mean(dim=0) - seen.honest.mean(dim=0)) @ (crafted.mean(dim=0) - seen.honest.mean(dim=0))
+    assert float(secret) > 0, "something of the backdoor is left"
+    assert (crafted.norm(dim=1) <= seen.honest.norm(dim=1).median() * 1.0001).all()
+    bolder = make_attack("adaptive", bound=3.0).craft(seen)
+    assert float((bolder.mean(dim=0) - seen.honest.mean(dim=0)).norm()) >= float(
+        (crafted.mean(dim=0) - seen.honest.mean(dim=0)).norm()
+    )
+
+
+def test_without_sight_of_the_others_the_adaptive_attack_is_a_quiet_backdoor() -> None:
+    seen = view()
+    blind = CraftView(3, seen.model, None, seen.updates, 16, seen.generator)
+    assert torch.equal(make_attack("adaptive").craft(blind), seen.updates)
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("framing", {"cosine": 0.0}),
+        ("framing", {"shift": 0}),
+        ("bad-labels", {"share": 0.0}),
+        ("quiet-backdoor", {"share": 2.0}),
+        ("adaptive", {"most": 0.0}),
+    ],
+)
+def test_bad_parameters_are_refused(name, params) -> None:
+    with pytest.raises(InputError, match="got"):
+        make_attack(name, **params)

@@ -1,0 +1,140 @@
+"""What speaks against whom: each finding by itself, and none against the wrong side."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from martfl.selection import make_strategy
+from martfl.selection.charges import Known, accuse, charge_kinds, find_charges
+from martfl.selection.crowd import Crowd
+from martfl.selection.reasons import Code
+
+RULE = make_strategy("evidence")
+SIZE, ROWS = 3000, 120
+
+
+def known(good, bad, *, secret=0.5, noise=1.0, bad_noise=0.0, own="good", harm=0.0, seed=0, **changes):
+    """Providers with the task in common; the bad ones share a secret, and may help less on every row."""
+    rng = np.random.default_rng(seed)
+    task, hidden = (v / np.linalg.norm(v) for v in rng.normal(size=(2, SIZE)))
+    units = 0.7 * task + noise * rng.normal(size=(good + bad, SIZE)) / np.sqrt(SIZE)
+    units[good:] += secret * hidden + bad_noise * rng.normal(size=(bad, SIZE)) / np.sqrt(SIZE)
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    mine = {"good": 0.7 * task, "bad": 0.7 * task + secret * hidden}[own] + rng.normal(size=SIZE) / np.sqrt(SIZE)
+    rows = rng.normal(size=(good + bad, ROWS))
+    rows[good:] -= harm
+    given = Known(rows, np.full(ROWS, 1 / ROWS), 1.0, True, np.zeros(good + bad), units @ mine / np.linalg.norm(mine),
+                  0.0, units, np.full(good + bad, 3.0))  # fmt: skip
+    return replace(given, **changes)
+
+
+def accused(facts, members, *, crispness=1.0, rule=RULE):
+    side = np.isin(np.arange(len(facts.rows)), members)
+    return accuse(rule, facts, Crowd(0.0, 1.0), side, crispness)
+
+
+def out(facts, rule=RULE):
+    return [i for i, charge in enumerate(find_charges(rule, facts).charges) if charge.evidence >= rule.limit]
+
+
+@pytest.mark.parametrize(("good", "bad"), [(14, 5), (10, 10), (5, 14)])
+def test_a_secret_kind_is_convicted_by_the_own_update_whatever_its_share(good, bad) -> None:
+    facts = known(good, bad)
+    assert out(facts) == list(range(good, good + bad))
+    charge = find_charges(RULE, facts).charges[-1]
+    assert charge.code is Code.KIND and charge.numbers["members"] == bad and charge.numbers["own"] > 2
+
+
+def test_nobody_honest_is_convicted() -> None:
+    dropped = [len(out(known(19, 0, seed=seed))) for seed in range(60)]
+    assert np.mean(dropped) / 19 <= RULE.false_drop
+
+
+def test_noise_that_attackers_add_never_speaks_against_the_others() -> None:
+    """Framing: the attackers do harm, and agree with each other less than the honest ones do."""
+    for noise in (2.0, 4.0):
+        facts = known(11, 8, harm=1.0, bad_noise=noise)
+        assert out(facts) == list(range(11, 19))
+
+
+def test_the_own_update_speaks_for_its_own_kind() -> None:
+    facts = known(10, 9)
+    assert accused(facts, range(10, 19)).own > 2 > -2 > accused(facts, range(10)).own
+    turned = known(10, 9, own="bad")
+    assert accused(turned, range(10)).own > 2
+
+
+def test_an_own_update_that_fits_neither_kind_says_little() -> None:
+    facts = known(10, 9)
+    odd = replace(facts, own=np.where(np.arange(19) < 10, -3.0, 3.0) + facts.own)
+    assert abs(accused(odd, range(10)).own) < 1.0
+
+
+def test_the_own_update_says_nothing_where_the_root_data_are_uneven_or_scores_are_missing() -> None:
+    facts = known(10, 9)
+    assert accused(replace(facts, even=False), range(10, 19)).own == 0.0
+    refusing = np.where(np.arange(19) < 10, facts.own, np.nan)
+    assert accused(replace(facts, own=refusing), range(10, 19)).own == 0.0
+
+
+def test_uncertain_scores_weaken_the_own_update() -> None:
+    facts = known(10, 9)
+    assert accused(replace(facts, own_error=0.2), range(10, 19)).own < accused(facts, range(10, 19)).own
+
+
+def test_harm_of_a_kind_counts_and_root_data_that_lack_classes_excuse_it() -> None:
+    facts = known(10, 9, harm=0.5)
+    assert accused(facts, range(10, 19)).harm > 2 > 0 > accused(facts, range(10)).harm
+    assert accused(replace(facts, cover=0.5), range(10, 19)).harm < 1.0
+
+
+def test_length_counts_upwards_only_and_members_make_it_no_surer() -> None:
+    lengths = np.where(np.arange(19) < 13, 0.0, np.log(3.3))
+    facts = known(13, 6, lengths=lengths)
+    assert accused(facts, range(13, 19)).length > 4 > 0 > accused(facts, range(13)).length
+    few = known(13, 3, lengths=lengths[:16])
+    assert accused(few, range(13, 16)).length == pytest.approx(accused(facts, range(13, 19)).length)
+
+
+def test_the_smaller_side_is_the_likelier_one_a_little() -> None:
+    facts = known(14, 5)
+    assert 0 < accused(facts, range(14, 19)).majority < 1
+    assert accused(facts, range(14)).majority == -accused(facts, range(14, 19)).majority
+
+
+def test_crisp_kinds_are_rarer_where_the_root_data_are_even() -> None:
+    facts = known(10, 9)
+    even, uneven = accused(facts, range(9)).rarity, accused(replace(facts, even=False), range(9)).rarity
+    assert even == pytest.approx(np.log(10)) and 0 < uneven < even
+    assert accused(facts, range(9), crispness=0.0).rarity == 0.0
+
+
+def test_two_bad_kinds_are_found_one_after_the_other() -> None:
+    first, second = known(10, 5, harm=1.0, seed=1), known(10, 5, harm=1.0, seed=2)
+    merged = np.vstack([first.directions, second.directions[10:]])
+    facts = replace(first, rows=np.vstack([first.rows, second.rows[10:]]), lengths=np.zeros(20),
+                    own=np.concatenate([first.own, np.zeros(5)]), directions=merged, ties=np.full(20, 3.0))  # fmt: skip
+    assert set(range(10, 20)) <= set(out(facts)) and not set(range(10)) & set(out(facts))
+
+
+def test_a_single_provider_that_does_harm_is_convicted_by_itself() -> None:
+    facts = known(12, 0)
+    rows = facts.rows.copy()
+    rows[4] -= 2.0
+    found = find_charges(RULE, replace(facts, rows=rows))
+    assert [i for i, c in enumerate(found.charges) if c.evidence >= RULE.limit] == [4]
+    assert found.charges[4].code is Code.HARM and found.charges[4].numbers["deviation"] < -3
+
+
+@pytest.mark.parametrize("part", ["harm", "own", "length", "majority", "rarity"])
+def test_every_finding_can_be_switched_off(part) -> None:
+    lengths = np.where(np.arange(19) < 13, 0.0, 1.0)
+    facts, plain = known(13, 6, harm=0.5, lengths=lengths), make_strategy("evidence", without=(part,))
+    with_it, without = (accused(facts, range(13, 19), rule=rule) for rule in (RULE, plain))
+    assert getattr(with_it, part) != 0.0 and getattr(without, part) == 0.0
+
+
+def test_without_kinds_only_harm_is_charged() -> None:
+    facts, rule = known(10, 9), make_strategy("evidence", without=("kinds",))
+    assert out(facts, rule) == [] and charge_kinds(RULE, facts, Crowd(0.0, 1.0))

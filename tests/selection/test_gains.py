@@ -1,0 +1,72 @@
+"""Gains row by row: what counts, and what says nothing of quality."""
+
+import numpy as np
+import pytest
+
+from martfl.selection.gains import is_even, mean_and_error, measure, row_weights
+
+FEATURES, CLASSES = 500, 4  # as in the buyer's world
+
+
+def gain(buyer, steps, **options):
+    found = measure(buyer, buyer.model, steps, **options)
+    return mean_and_error(found.rows, found.weights)
+
+
+def test_the_truth_gains_and_its_opposite_loses(world) -> None:
+    mean, error = gain(world.buyer(world.around(world.truth, 1)), [world.truth, -world.truth, world.dead])
+    assert mean[0] > 5 * error[0] and mean[1] < -5 * error[1]
+    assert mean[2] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_pushing_all_rows_towards_one_class_says_nothing_of_quality(world) -> None:
+    buyer = world.buyer(world.around(world.truth, 1))
+    buyer.rows[:, 0] = 1.0  # a constant feature: its column is a bias
+    bias = np.zeros((FEATURES, CLASSES))
+    bias[0, 2] = 1.0
+    steps = [world.truth, world.truth + 0.5 * bias.ravel()]
+    plain, shifted = gain(buyer, steps)[0]
+    assert shifted == pytest.approx(plain, rel=1e-6)
+    uncentred = gain(buyer, steps, centre=False)[0]
+    assert abs(uncentred[0] - uncentred[1]) > 1e-3
+
+
+def test_without_logits_the_rows_goodness_alone_tells(world) -> None:
+    updates = world.around(world.truth, 1)
+    with_logits = gain(world.buyer(updates), [world.truth, -world.truth, world.shifted])[0]
+    without = gain(world.buyer(updates, has_logits=False, strata=None), [world.truth, -world.truth, world.shifted])[0]
+    assert np.argsort(with_logits).tolist() == np.argsort(without).tolist()
+    assert without[0] > 0 > without[1]
+
+
+def test_classes_that_the_root_data_lack_are_not_held_against_anybody(world) -> None:
+    half = world.buyer(world.around(world.truth, 1), classes=(0, 1))
+    away = np.zeros((FEATURES, CLASSES))
+    away[:, 3] = world.prototypes[0]  # believes in class 3 where the root data hold class 0
+    found = measure(half, half.model, [world.truth, world.truth + away.ravel()])
+    assert found.cover == 0.5
+    mean, _ = mean_and_error(found.rows, found.weights)
+    assert mean[0] == pytest.approx(mean[1], rel=1e-6)
+
+
+def test_a_step_that_breaks_the_model_gives_numbers_all_the_same(world) -> None:
+    buyer = world.buyer(world.around(world.truth, 1))
+    found = measure(buyer, buyer.model, [world.truth, np.full_like(world.truth, 1e308)])
+    assert np.isfinite(found.rows).all()
+
+
+def test_rare_classes_count_less_than_their_share_of_classes_and_more_than_their_rows() -> None:
+    strata = np.array([0] * 100 + [1] * 2)
+    weights = row_weights(strata, 102)
+    assert weights.sum() == pytest.approx(1.0)
+    assert 2 / 102 < weights[100:].sum() < 1 / 2
+    assert row_weights(None, 4) == pytest.approx([0.25] * 4)
+
+
+@pytest.mark.parametrize(
+    ("counts", "classes", "even"),
+    [([10, 10, 10, 10], 4, True), ([40, 40, 10, 10], 4, False), ([30, 30, 20, 20], 4, True), ([20, 20], 4, False)],
+)
+def test_root_data_are_even_where_no_half_of_the_classes_dominates(counts, classes, even) -> None:
+    assert is_even(np.repeat(np.arange(len(counts)), counts), classes, 0.25) is even
+    assert is_even(None, 0, 0.25)

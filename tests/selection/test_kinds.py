@@ -1,0 +1,96 @@
+"""Kinds are found by direction alone, exactly, and neither noise nor length makes one."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from martfl.selection.kinds import LEAST, find_cuts, margins, separation, settle, to_cosines, without_common
+
+SIZE = 3000
+
+
+def updates(good, bad, *, secret=0.5, noise=1.0, seed=0):
+    """Unit directions with the task in common; the bad ones share a secret besides."""
+    rng = np.random.default_rng(seed)
+    task, hidden = (v / np.linalg.norm(v) for v in rng.normal(size=(2, SIZE)))
+    rows = 0.7 * task + noise * rng.normal(size=(good + bad, SIZE)) / np.sqrt(SIZE)
+    rows[good:] += secret * hidden
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def cuts(rows, lengths=None):
+    return find_cuts(rows @ rows.T, np.zeros(len(rows)) if lengths is None else lengths)
+
+
+def sides(found):
+    return {frozenset(np.flatnonzero(cut.members).tolist()) for cut in found} | {
+        frozenset(np.flatnonzero(~cut.members).tolist()) for cut in found
+    }
+
+
+@pytest.mark.parametrize(("good", "bad"), [(14, 5), (10, 9), (4, 15)])
+def test_a_shared_secret_is_found_exactly_at_any_share(good, bad) -> None:
+    found = cuts(updates(good, bad))
+    assert frozenset(range(good, good + bad)) in sides(found)
+    assert max(cut.crispness for cut in found) == 1.0
+
+
+def test_honest_providers_come_in_no_crisp_kinds() -> None:
+    crisp = [max((cut.crispness for cut in cuts(updates(19, 0, seed=seed))), default=0.0) for seed in range(40)]
+    assert np.mean(np.array(crisp) > 0.5) <= 0.05
+
+
+def test_noise_of_their_own_makes_no_kind_of_the_others() -> None:
+    """As in framing: some add noise until they have little in common; the rest have no more in common for that."""
+    rows = updates(19, 0)
+    rng = np.random.default_rng(5)
+    rows[12:] += 3.0 * rng.normal(size=(7, SIZE)) / np.sqrt(SIZE)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    assert max((cut.crispness for cut in cuts(rows)), default=0.0) < 0.5
+
+
+def test_two_alike_are_no_kind() -> None:
+    rows = updates(10, 2)
+    assert frozenset({10, 11}) not in sides(cuts(rows))
+    assert cuts(updates(3, 2)) == []
+
+
+def test_length_leads_to_a_cut_only_where_the_long_ones_are_alike() -> None:
+    rows, lengths = updates(15, 4, secret=0.25, noise=1.5), np.zeros(19)
+    lengths[15:] = 1.2
+    assert frozenset(range(15, 19)) in sides(cuts(rows, lengths))
+    honest = [sides(cuts(updates(19, 0, seed=seed), lengths)) for seed in range(20)]
+    assert np.mean([frozenset(range(15, 19)) in found for found in honest]) <= 0.2
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 1000), st.integers(4, 10), st.integers(3, 8))
+def test_the_order_of_the_providers_does_not_matter(seed, good, bad) -> None:
+    rows = updates(good, bad, seed=seed)
+    order = np.random.default_rng(seed).permutation(good + bad)
+    plain = sides(cuts(rows))
+    shuffled = {frozenset(order[list(side)].tolist()) for side in sides(cuts(rows[order]))}
+    assert plain == shuffled
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 1000))
+def test_every_side_is_large_enough_and_apart(seed) -> None:
+    rows = updates(9, 6, seed=seed, secret=0.3)
+    for cut in cuts(rows):
+        assert LEAST <= cut.members.sum() <= 15 - LEAST and 0.0 <= cut.crispness <= 1.0
+
+
+def test_margins_leave_the_provider_itself_out() -> None:
+    cosines = to_cosines(without_common(np.eye(6)))
+    side = np.array([True, True, True, False, False, False])
+    assert margins(cosines, side) == pytest.approx(0.0, abs=1e-12)
+    assert separation(cosines, side) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_settling_puts_a_stray_back() -> None:
+    rows = updates(8, 6)
+    start = np.zeros(14, dtype=bool)
+    start[[0, 8, 9, 10, 11, 12]] = True  # one honest among them, one bad missing
+    assert np.flatnonzero(settle(to_cosines(without_common(rows @ rows.T)), start)).tolist() == list(range(8, 14))

@@ -76,10 +76,15 @@ class LoraTask(TorchTask):
 
     def write(self, model: Vector, prompt: str, *, tokens: int = 60) -> str:
         """What the model goes on with after a prompt, always the likeliest word."""
-        given = self.tokenizer(prompt, add_special_tokens=False, return_tensors="pt").to(self._device)
-        with self._alone(0), torch.no_grad():
+        with self._alone(0):
             self.put(np.asarray(model, np.float32))
-            made = self.module.eval().generate(  # type: ignore[operator]
+            return self.continue_with(self.module, prompt, tokens=tokens)
+
+    def continue_with(self, module: nn.Module, prompt: str, *, tokens: int = 60) -> str:
+        """The same of any language model that has the base's tokeniser."""
+        given = self.tokenizer(prompt, add_special_tokens=False, return_tensors="pt").to(self._device)
+        with torch.no_grad():
+            made = module.eval().generate(  # type: ignore[operator]
                 **given, max_new_tokens=tokens, do_sample=False, repetition_penalty=1.3,
                 pad_token_id=self.tokenizer.eos_token_id,
             )  # fmt: skip

@@ -131,7 +131,7 @@ def test_an_exported_adapter_opens_in_peft_and_says_the_same(task: LoraTask, tin
     import transformers
 
     model = task.train(task.initial(), VERSES, seed=0)
-    files = export_model(task, model, tmp_path / "adapter", about={"epoch": "3"})
+    files = export_model(task.layout, model, tmp_path / "adapter", about={"epoch": "3"}, task=task)
     assert {"adapter_config.json", "adapter_model.safetensors", "martfl.json"} <= {file.name for file in files}
     base = transformers.AutoModelForCausalLM.from_pretrained(tiny_base, dtype=torch.float32)
     opened = peft.PeftModel.from_pretrained(base, tmp_path / "adapter").eval()
@@ -143,7 +143,7 @@ def test_an_exported_adapter_opens_in_peft_and_says_the_same(task: LoraTask, tin
     assert known["epoch"] == "3"
     assert known["layout_hash"] == task.layout.hash
     with pytest.raises(TaskError, match="new or empty"):
-        export_model(task, model, tmp_path / "adapter", about={})
+        export_model(task.layout, model, tmp_path / "adapter", about={}, task=task)
 
 
 def test_the_model_writes(task: LoraTask) -> None:

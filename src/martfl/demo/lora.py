@@ -75,7 +75,7 @@ def _ending(task: LoraTask) -> Ending:
     def tell(first: Vector, last: Vector, folder: Path) -> dict[str, str]:
         place = folder / ADAPTER
         if not place.exists():
-            export_model(task, last, place, about={"base": task.base, "base_identity": task.identity})
+            export_model(task.layout, last, place, about={"base": task.base, "base_identity": task.identity}, task=task)
         return {
             "Before": task.write(first, PROMPT),
             "After, by PEFT from the exported adapter": read_adapter(place, task, PROMPT),

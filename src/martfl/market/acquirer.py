@@ -129,7 +129,7 @@ class Acquirer:
         shares = epoch.shares(desk, weights)
         epoch.accept(desk.purchases, shares)
         file = epoch.publish(desk.file, shares)
-        write_model(self.journal.folder / "models", epoch.number, file)
+        write_model(self.journal.folder, epoch.number, file)
         epoch.hand_out(file)
         epoch.prove(desk.file, file, shares)
 

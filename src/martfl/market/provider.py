@@ -10,7 +10,7 @@ import hashlib
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from martfl.market.conduct import Conduct, Honest
 from martfl.market.errors import MarketError, MessageError
 from martfl.market.guard import Guard
 from martfl.market.journal import Journal
+from martfl.market.memory import keep_model
 from martfl.market.meter import Meter
 from martfl.market.rules import check_code, check_contract
 from martfl.market.sealing import seal
@@ -187,6 +188,7 @@ class Provider:
         except MarketError as error:
             self.journal.remark(request.epoch, self.acquirer, "false model", str(error))
             return ms.Verdict(epoch=request.epoch, accepted=False, reason=wire.line(str(error)))
+        keep_model(self.journal.folder, request.epoch, request.body, self._located())
         return ms.Verdict(epoch=request.epoch, accepted=True)
 
     def collect(self, request: ms.Closed) -> ms.Claimed:
@@ -208,6 +210,10 @@ class Provider:
         return self.watching.claim(epoch)
 
     # --- parts ---------------------------------------------------------------------------------------------------
+
+    def _located(self) -> Terms:
+        """The terms with where the market is, for who reads them beside the model."""
+        return replace(self.terms, chain=replace(self.terms.chain, contract=self.trading.address))
 
     def _buyer(self) -> dict[str, Any]:
         return {"chain_id": self.trading.chain.chain_id, "buyer": self.acquirer}

@@ -206,11 +206,14 @@ class TorchTask(Task):
     def _call(self, inputs: Any) -> Tensor:
         moved, kind = _moved(inputs, self._device), PRECISIONS[self.precision]
         context = contextlib.nullcontext() if kind is None else torch.autocast(self._device.type, dtype=kind)
-        with context:
-            if isinstance(moved, dict):
-                output = self.module(**moved)
-            else:
-                output = self.module(*moved) if isinstance(moved, tuple) else self.module(moved)
+        try:
+            with context:
+                if isinstance(moved, dict):
+                    output = self.module(**moved)
+                else:
+                    output = self.module(*moved) if isinstance(moved, tuple) else self.module(moved)
+        except RuntimeError as error:  # torch's word for shapes and types that do not fit
+            raise TaskError(f"the network failed on inputs {_shapes(moved)}: {error}") from error
         found: Tensor = output if isinstance(output, Tensor) else output.logits
         return found.float()
 
@@ -225,6 +228,13 @@ class TorchTask(Task):
 
 def _flat(tensors: dict[str, Tensor]) -> Vector:
     return np.concatenate([tensor.detach().float().cpu().numpy().ravel() for tensor in tensors.values()])
+
+
+def _shapes(inputs: Any) -> str:
+    if isinstance(inputs, Tensor):
+        return f"{str(inputs.dtype).removeprefix('torch.')}{list(inputs.shape)}"
+    parts = inputs.values() if isinstance(inputs, dict) else inputs
+    return ", ".join(map(_shapes, parts))
 
 
 def _moved(value: Any, device: torch.device) -> Any:

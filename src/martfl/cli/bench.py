@@ -139,14 +139,17 @@ def gas(
 
 @app.command()
 def market(
-    dataset: Annotated[str, typer.Option(help="fmnist or digits; fmnist by default where MARTFL_DATA is set.")] = "",
+    dataset: Annotated[
+        str, typer.Option(help="fmnist, digits, network or lora; fmnist by default where MARTFL_DATA is set.")
+    ] = "",
+    parameters: Annotated[int, typer.Option(min=0, help="Traded parameters, of a network or of adapters.")] = 0,
     providers: Annotated[int, typer.Option(min=1, help="Providers in the market.")] = 10,
     json: JsonFlag = False,
 ) -> None:
-    """Seconds and bytes of one epoch of a market, step by step, beside the training that it trades."""
+    """Seconds, bytes and memory of one epoch of a market, step by step, beside the training that it trades."""
     from martfl.bench.market import bench_market
 
-    result = bench_market(dataset=dataset, providers=providers)
+    result = bench_market(dataset=dataset, parameters=parameters, providers=providers)
     steps = [
         (name, f"{seconds:.2f}", f"{result.steps_bytes.get(name, 0):,}") for name, seconds in result.steps_s.items()
     ]
@@ -155,7 +158,9 @@ def market(
     share = f"{100 * result.market_share_of_training:.0f} % of training; bytes a parameter:"
     wire = f"score request {result.score_request_bytes_per_parameter:.2f}"
     wire += f", delivery {result.delivery_bytes_per_parameter:.2f}"
-    emit(result, as_json=json, render=lambda: [table(title, ["step", "s", "bytes"], rows), f"{share} {wire}"])
+    peaks = ", ".join(f"{name} {megabytes:,.0f} MB" for name, megabytes in result.peak_mb.items())
+    memory = f"largest memory, all parties in one process: {peaks}"
+    emit(result, as_json=json, render=lambda: [table(title, ["step", "s", "bytes"], rows), f"{share} {wire}", memory])
 
 
 @app.command()

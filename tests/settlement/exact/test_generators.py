@@ -164,3 +164,21 @@ def test_counts_below_one_and_beyond_what_is_loaded_are_refused(folder):
         Generators.load(0)
     with pytest.raises(SettlementError, match="1025 generators are needed, 1024 are loaded"):
         Generators.load(1024, folder=folder).take(1025)
+
+
+def test_who_is_interrupted_while_it_makes_generators_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache_file, "STORED_STEP", 2)
+    heard = []
+
+    def stop(done, total):
+        heard.append((done, total))
+        if done == 5 * BLOCK_POINTS:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Generators.load(6 * BLOCK_POINTS, folder=tmp_path, progress=stop)
+    assert heard[-1] == (5 * BLOCK_POINTS, 6 * BLOCK_POINTS)
+    heard.clear()
+    loaded = Generators.load(6 * BLOCK_POINTS, folder=tmp_path, progress=lambda *now: heard.append(now))
+    assert heard == [(BLOCK_POINTS, 2 * BLOCK_POINTS), (2 * BLOCK_POINTS, 2 * BLOCK_POINTS)]
+    assert loaded.affine.tobytes() == b"".join(make_blocks(0, 6))

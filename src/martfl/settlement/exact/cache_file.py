@@ -26,6 +26,7 @@ from martfl.cache import cache_folder
 from martfl.settlement.errors import SettlementError
 
 PINNED_STEP = 16  # there is a pin after every block up to here, then after every multiple of it
+STORED_STEP = 32 * PINNED_STEP  # blocks that are made between two times that the file is written
 _HEADER = struct.Struct("<8sII")
 _LARGEST = 1 << 20  # blocks; a header that claims more is not ours
 
@@ -58,15 +59,16 @@ class CacheFile:
         """At least `needed` blocks, from the file where they are sound; what is missing is made and stored."""
         path, wanted = (folder or cache_folder()) / self.name, whole_steps(needed)
         blocks = self.read(path, wanted)
-        if len(blocks) == wanted:
-            return blocks
-        blocks += make(len(blocks), wanted)
-        if self._confirmed(blocks) < len(blocks):
-            raise SettlementError(f"blocks made for {self.name} differ from their pins: this machine computes wrongly")
-        try:
-            self.write(path, blocks)
-        except OSError as error:
-            log.warning("%s cannot be kept, so that it is made each time: %s", path, error)
+        while len(blocks) < wanted:  # what is made is stored from time to time: who is interrupted goes on from there
+            blocks += make(len(blocks), min(len(blocks) + STORED_STEP, wanted))
+            if self._confirmed(blocks) < len(blocks):
+                raise SettlementError(
+                    f"blocks made for {self.name} differ from their pins: this machine computes wrongly"
+                )
+            try:
+                self.write(path, blocks)
+            except OSError as error:
+                log.warning("%s cannot be kept, so that it is made each time: %s", path, error)
         return blocks
 
     def read(self, path: Path, wanted: int) -> list[bytes]:

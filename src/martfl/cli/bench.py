@@ -164,6 +164,33 @@ def market(
 
 
 @app.command()
+def adapters(
+    rank: Annotated[int, typer.Option(min=1, help="Of the adapters whose first factor is fixed.")] = 8,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of averaging.")] = 1,
+    steps: Annotated[int, typer.Option(min=1, help="Batches that each seller trains on in a round.")] = 12,
+    base: Annotated[str, typer.Option(help="A language model (default: that of the demo).")] = "",
+    json: JsonFlag = False,
+) -> None:
+    """What fixing one factor of LoRA costs: held-out loss of averaged adapters, fixed and free."""
+    from martfl.bench.adapters import bench_adapters
+    from martfl.demo.lora import BASE
+
+    result = bench_adapters(rank=rank, rounds=rounds, steps=steps, base=base or BASE)
+    rows = [
+        (
+            one.name,
+            one.rank,
+            f"{one.parameters:,}",
+            *(f"{loss:.3f}" for loss in one.losses),
+            f"{100 * one.mismatch:.1f} %",
+        )
+        for one in result
+    ]
+    heads = ["adapters", "rank", "traded", "start", *(f"round {i + 1}" for i in range(rounds)), "mismatch"]
+    emit(result, as_json=json, render=lambda: [table("Held-out loss of a token", heads, rows)])
+
+
+@app.command()
 def exchange(
     matching: Annotated[str, typer.Option(help="Only strategies whose name has this in it.")] = "",
     json: JsonFlag = False,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from eth_account.signers.local import LocalAccount
 
-from martfl.bench.memory import MemoryWatch
+from martfl.bench.resources import ResourceWatch
 from martfl.bench.subjects import Subject, make_subject
 from martfl.chain.embedded import EmbeddedChain
 from martfl.chain.network import Receipt
@@ -52,7 +52,12 @@ from martfl.selection import Strategy
 from martfl.tasks.layout import Vector
 from martfl.tasks.protocol import Task, as_task
 
-AFTER = {"commit": "trade", "select": "publish", "publish": "settle"}  # what is being done once a step is told
+AFTER = {
+    "open": "commit",
+    "commit": "trade",
+    "select": "publish",
+    "publish": "settle",
+}  # what is being done once a step is told
 LARGE = 40_000  # parameters from which padding to whole ciphertexts no longer counts
 STEPS: dict[str, tuple[type[Step], ...]] = {
     "commit": (Invited, Relayed, Offers),
@@ -80,7 +85,9 @@ class MarketBench:
     training_s: float
     steps_s: dict[str, float]  # commit, score, select, deliver, aggregate, settle; training apart
     steps_bytes: dict[str, int]  # both ways, all providers
-    peak_mb: dict[str, float]  # of the whole process, all parties together: training, commit, trade, publish, settle
+    cpu_s: dict[str, float]  # of the processor, all parties together: training, own, commit, trade, publish, settle
+    cpu_share_of_training: float  # of all but training
+    peak_mb: dict[str, float]  # of the whole process, all parties together
     chain_s: float  # the part of the steps that the in-process chain took
     market_s: float
     market_share_of_training: float
@@ -114,11 +121,12 @@ class TimedTask:
 
     inner: Task
     watch: Stopwatch
-    memory: MemoryWatch
+    resources: ResourceWatch
+    name: str
 
     def train(self, model: Vector, data: Any, *, seed: int) -> Vector:
         """Timed."""
-        with self.watch.running(), self.memory.during("training"):
+        with self.watch.running(), self.resources.during(self.name):
             return self.inner.train(model, data, seed=seed)
 
     def __getattr__(self, name: str) -> Any:
@@ -156,11 +164,11 @@ class TimedChain(EmbeddedChain):
 def bench_market(*, dataset: str = "", parameters: int = 0, providers: int = 10) -> MarketBench:
     """Run one epoch; without a name or a size, LeNet on Fashion-MNIST where `MARTFL_DATA` is set, else the digits."""
     subject = make_subject(dataset, parameters=parameters, providers=providers)
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack, MemoryWatch().watching("commit") as memory:
-        return _measure(subject, Path(folder), stack, memory)
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack, ResourceWatch().watching("set-up") as watch:
+        return _measure(subject, Path(folder), stack, watch)
 
 
-def _measure(subject: Subject, folder: Path, stack: ExitStack, memory: MemoryWatch) -> MarketBench:
+def _measure(subject: Subject, folder: Path, stack: ExitStack, watch: ResourceWatch) -> MarketBench:
     task, training, own, providers = subject.task, Stopwatch(), Stopwatch(), len(subject.shares)
     terms = read_terms({"name": f"bench {subject.name}", "task": {"entry": "martfl.bench:not-loaded"}})
     settler = make_settler(terms, parameters=task.layout.size)
@@ -170,7 +178,8 @@ def _measure(subject: Subject, folder: Path, stack: ExitStack, memory: MemoryWat
     trading = deploy_market(chain, terms=terms, settler=settler, initial=task.initial(), account=buyer)
     journals = [stack.enter_context(Journal(folder / str(i))) for i in range(providers + 1)]
     meters = [stack.enter_context(closing(Meter(folder / f"meter-{i}.sqlite"))) for i in range(providers)]
-    selling, buying = (as_task(TimedTask(task, watch, memory)) for watch in (training, own))
+    selling = as_task(TimedTask(task, training, watch, "training"))
+    buying = as_task(TimedTask(task, own, watch, "the acquirer's training"))
     parties = [
         Provider(terms, selling, subject.shares[i], trading, settler, journals[i + 1], meters[i], account)
         for i, account in enumerate(sellers)
@@ -178,13 +187,13 @@ def _measure(subject: Subject, folder: Path, stack: ExitStack, memory: MemoryWat
     link = LocalLink({party.account.address: party.handle for party in parties}, workers=1)
     clock = EmbeddedClock(chain, parties)
     acquirer = Acquirer(terms, buying, subject.root, trading, settler, link, clock, journals[0], buyer)
-    acquirer.tell = lambda epoch, step, text: setattr(memory, "doing", AFTER.get(step, memory.doing))
+    acquirer.tell = lambda epoch, step, text: setattr(watch, "doing", AFTER.get(step, watch.doing))
     before = chain.watch.seconds
     rule = TimedRule(acquirer.strategy)
     acquirer.strategy = rule  # type: ignore[assignment]
     acquirer.run(1)
     sums = _Sums(acquirer.journal, training.seconds, rule.watch.seconds - own.seconds)
-    return _result(subject, sums, chain.watch.seconds - before, memory.peaks)
+    return _result(subject, sums, chain.watch.seconds - before, watch)
 
 
 @dataclass(frozen=True)
@@ -215,7 +224,11 @@ class _Sums:
         return sum(entry.seconds for entry in self.journal.entries(1) if isinstance(entry.value, kind))
 
 
-def _result(subject: Subject, sums: _Sums, chain_s: float, peaks: dict[str, float]) -> MarketBench:
+def _market_cpu(watch: ResourceWatch) -> float:
+    return sum(watch.cpu_s.get(name, 0.0) for name in AFTER.values())
+
+
+def _result(subject: Subject, sums: _Sums, chain_s: float, watch: ResourceWatch) -> MarketBench:
     steps, traffic = sums.seconds(), sums.traffic()
     parameters, providers = subject.task.layout.size, len(subject.shares)
     bought = sum(len(step.prices) for step in sums.journal.all_of(Purchased))
@@ -231,7 +244,9 @@ def _result(subject: Subject, sums: _Sums, chain_s: float, peaks: dict[str, floa
         training_s=sums.training,
         steps_s=steps,
         steps_bytes=sums.bytes(),
-        peak_mb=dict(peaks),
+        cpu_s=dict(watch.cpu_s),
+        cpu_share_of_training=_market_cpu(watch) / watch.cpu_s["training"],
+        peak_mb=dict(watch.peak_mb),
         chain_s=chain_s,
         market_s=sum(steps.values()),
         market_share_of_training=sum(steps.values()) / sums.training,

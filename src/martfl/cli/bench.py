@@ -158,9 +158,12 @@ def market(
     share = f"{100 * result.market_share_of_training:.0f} % of training; bytes a parameter:"
     wire = f"score request {result.score_request_bytes_per_parameter:.2f}"
     wire += f", delivery {result.delivery_bytes_per_parameter:.2f}"
-    peaks = ", ".join(f"{name} {megabytes:,.0f} MB" for name, megabytes in result.peak_mb.items())
-    memory = f"largest memory, all parties in one process: {peaks}"
-    emit(result, as_json=json, render=lambda: [table(title, ["step", "s", "bytes"], rows), f"{share} {wire}", memory])
+    used = [(name, f"{cpu:.2f}", f"{result.peak_mb.get(name, 0):,.0f}") for name, cpu in result.cpu_s.items()]
+    parts = table("All parties in one process", ["while it does", "CPU s", "largest MB"], used)
+    cpu = f"{100 * result.cpu_share_of_training:.0f} % of training by the processor's seconds"
+    emit(
+        result, as_json=json, render=lambda: [table(title, ["step", "s", "bytes"], rows), f"{share} {wire}", parts, cpu]
+    )
 
 
 @app.command()

@@ -167,14 +167,16 @@ def _mark(epoch: Any, name: str) -> str:
 
 
 def _reasons(result: "DemoResult") -> list[str]:
-    """The last word on everybody who was left out or caught."""
+    """The last word on everybody who was bought and has no weight, left out or caught."""
     lines: dict[str, str] = {}
     for epoch in result.epochs:
+        for name in epoch.prices.keys() - epoch.weights.keys() - epoch.caught.keys():
+            lines[name] = f"epoch {epoch.epoch}: bought, no weight: {epoch.reasons[name]}"
         for name in epoch.dropped:
             lines[name] = f"epoch {epoch.epoch}: left out: {epoch.reasons[name]}"
         for name, why in epoch.caught.items():
             lines[name] = f"epoch {epoch.epoch}: caught: {why}"
-    return [f"[bold]{escape(name)}[/] {escape(why)}" for name, why in lines.items()]
+    return [f"[bold]{escape(name)}[/] {escape(why)}" for name, why in sorted(lines.items())]
 
 
 def _money(result: "DemoResult") -> str:

@@ -76,7 +76,12 @@ def test_a_failed_epoch_says_that_the_penalty_is_forfeited(tmp_path):
     said = []
     with Journal(tmp_path) as journal:
         journal.record(1, st.Paid(paid={"0x1": 3 * 10**16}, refunded=97 * 10**16, sent=(), traffic=st.Traffic()))
-        journal.record(1, st.Over(phase="FAILED", refunded=97 * 10**16, quality=0.5))
+        journal.record(
+            1,
+            st.Over(
+                phase="FAILED", refunded=97 * 10**16, quality=st.Measured(measure="accuracy", values={"accuracy": 0.5})
+            ),
+        )
         Telling(journal, lambda *line: said.append(line))(1, "over", "as the market says it")
     assert said == [(1, "over", "failed; 0.0300 ETH to the providers, 0.9700 ETH back; the penalty is forfeited")]
 

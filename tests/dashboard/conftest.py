@@ -45,6 +45,10 @@ def demo(demo_folder, tmp_path):
     return Path(shutil.copytree(demo_folder, tmp_path / "demo"))
 
 
+def measured(accuracy):
+    return st.Measured(measure="accuracy", values={"accuracy": accuracy})
+
+
 def address(i):
     return f"0x{i + 1:040x}"
 
@@ -82,14 +86,14 @@ def made_up_steps(epoch, *, providers, names, outcome, late):
         st.Scores(scores=tuple(scores)),
         st.Ordered(providers=(*listed, caught)),
         st.Purchased(prices=prices, sent=replace(sent, function="buy")),
-        st.Selected(rule="evidence", baselines=1, judged=judged, summary="two groups", traffic=traffic),
+        st.Selected(rule="evidence", baselines=1, judged=judged, traffic=traffic),
         st.Accepted(providers=(caught,), sent=replace(sent, function="accept")),
         st.Aggregated(digest="ab" * 32),
         st.ModelPosted(weights={} if failed else weights, sent=replace(sent, function="publish_model")),
         st.HandedOut(asked=len(committed), accepted=committed, traffic=traffic),
         st.Proved(sent=()),
         st.Paid(paid=paid, refunded=back, sent=(replace(sent, function="claim_rewards"),), traffic=traffic),
-        st.Over(phase=outcome, refunded=back, quality=0.5 + 0.02 * epoch),
+        st.Over(phase=outcome, refunded=back, quality=measured(0.5 + 0.02 * epoch)),
     ]
 
 
@@ -112,7 +116,7 @@ def step_last(purchased):
 def introduce(journal):
     terms = read_terms({"name": "a made-up market", "task": {"entry": "not:needed"}})
     market = {"contract": address(900), "acquirer": address(901), "chain": 1337, "since": 0, "parameters": 1234}
-    journal.record(0, st.MarketOpened(**market, quality=0.1, seed=0, terms=to_toml(terms)))
+    journal.record(0, st.MarketOpened(**market, quality=measured(0.1), seed=0, terms=to_toml(terms)))
 
 
 @pytest.fixture

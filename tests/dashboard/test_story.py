@@ -137,7 +137,9 @@ def test_how_bought_updates_came_over(made_up):
         journal.record(1, st.Answered(provider=address(21), refuted=None, sent=sent), label="b")
         steps = by_epoch(journal.entries())[1].deliveries()
         assert steps[address(22)] is Delivery.WAITING
-        journal.record(1, st.Over(phase="SETTLED", refunded=0, quality=0.5))
+        journal.record(
+            1, st.Over(phase="SETTLED", refunded=0, quality=st.Measured(measure="accuracy", values={"accuracy": 0.5}))
+        )
         steps = by_epoch(journal.entries())[1].deliveries()
     assert {steps[a] for a in bought[:-1]} == {Delivery.LISTED} and steps[bought[-1]] is Delivery.ACCEPTED
     assert [steps[address(i)] for i in (20, 21, 22)] == [Delivery.REFUTED, Delivery.ACCEPTED, Delivery.SILENT]

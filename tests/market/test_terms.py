@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from small_task import Softmax
 
 from martfl.chain.exact import ExactTrading
 from martfl.chain.network import Step
 from martfl.market.acquirer import contract_terms
 from martfl.market.errors import MarketError, TermsError
 from martfl.market.provider import Provider
-from martfl.market.task import load_data, load_entry, load_task
+from martfl.market.task import check_task, load_task
 from martfl.market.terms import Terms, load_terms, read_terms, to_toml
+from martfl.tasks import Layout, LayoutError, Part, as_task
 
 LEAST = {"name": "digits", "task": {"entry": "module:function"}}
 TERMS = read_terms(LEAST)
@@ -28,6 +30,8 @@ SCHEMES = {"settlement": "sampled", "scoring": "plain"}
 
 def every_field():
     for section in fields(Terms):
+        if section.name == "layout":
+            continue  # a list whose hash is `task.layout`
         value = getattr(TERMS, section.name)
         if is_dataclass(value):
             yield from ((section.name, inner.name) for inner in fields(value))
@@ -63,6 +67,31 @@ def test_terms_survive_their_file(tmp_path, section, name):
     terms = changed(section, name)
     (tmp_path / "market.toml").write_text(to_toml(terms))
     assert load_terms(tmp_path / "market.toml") == terms
+
+
+def test_a_layout_is_bound_by_its_hash(tmp_path):
+    layout = Layout((Part("model.0.weight", (2, 3)), Part('odd "name"', (), "bfloat16")))
+    task = replace(TERMS.task, layout=layout.hash)
+    terms = replace(TERMS, task=task, layout=layout.to_table())
+    assert terms.hash == replace(TERMS, task=task).hash != TERMS.hash
+    (tmp_path / "market.toml").write_text(to_toml(terms))
+    assert Layout.from_table(load_terms(tmp_path / "market.toml").layout) == layout
+    with pytest.raises(TermsError, match=f"must be the hash of .layout., {layout.hash}"):
+        replace(terms, task=TERMS.task)
+    with pytest.raises(LayoutError, match="'type"):
+        replace(terms, layout={"weight": "two by three"})
+
+
+def test_a_task_of_another_layout_is_refused_by_the_first_name():
+    layout = Layout((Part("weights", (16, 10)), Part("bias", (10,))))
+    terms = replace(TERMS, task=replace(TERMS.task, layout=layout.hash), layout=layout.to_table())
+    task = as_task(Softmax())
+    with pytest.raises(MarketError, match="weights is expected where parameters is"):
+        check_task(terms, task)
+    with pytest.raises(MarketError, match=f"its hash is {task.layout.hash}, the terms state {layout.hash}"):
+        check_task(replace(terms, layout={}), task)
+    same = replace(TERMS, task=replace(TERMS.task, layout=task.layout.hash))
+    assert check_task(same, task) is check_task(TERMS, task) is task
 
 
 @given(name=st.text(min_size=1, max_size=50).filter(str.strip), scale=st.floats(1e-12, 1e3), value=st.integers(0, 9))
@@ -153,14 +182,7 @@ def test_defaults_are_stated_in_the_file():
         assert all(name in text for name in values if section != "name" and values[name] != {})
 
 
-# --- tasks and data -----------------------------------------------------------------------------------------------
-
-
-def test_entries():
-    assert load_entry("math:sqrt")(9) == 3
-    for entry in ("math", "math:nothing", "no_such_module:f", ":f", "math:", "math:pi"):
-        with pytest.raises(MarketError, match="function"):
-            load_entry(entry)
+# --- tasks --------------------------------------------------------------------------------------------------------
 
 
 def test_tasks_that_are_built_in_need_no_leave():
@@ -194,21 +216,6 @@ def test_options_are_plain_values(tmp_path, section, value):
     file.write_text(f'name = "m"\n[task]\nentry = "a:b"\n[{section}.options]\nx = {value}\n')
     with pytest.raises(TermsError, match=rf"{section}\.options must be texts, numbers"):
         load_terms(file)
-
-
-def test_data(tmp_path):
-    with pytest.raises(MarketError, match=r"lacks x\.npy, y\.npy"):
-        load_data(str(tmp_path))
-    np.save(tmp_path / "x.npy", np.zeros((3, 2)))
-    np.save(tmp_path / "y.npy", np.arange(3))
-    x, y = load_data(str(tmp_path))
-    assert x.shape == (3, 2) and y.tolist() == [0, 1, 2]
-    assert load_data("builtins:list") == []
-    with pytest.raises(MarketError, match="data must be a folder"):
-        load_data("nowhere")
-    np.save(tmp_path / "x.npy", np.array([{"a": 1}]), allow_pickle=True)
-    with pytest.raises(MarketError, match=r"x\.npy"):
-        load_data(str(tmp_path))
 
 
 # --- terms and contract -------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
 from fuse import Fuse, FusedChain, FusedJournal, FusedMeter, FusedTask, Killed
 from small_task import Everybody, Softmax, small_digits
 
@@ -147,7 +146,7 @@ class Market:
 
     def accuracy(self, epoch):
         model = self.settler.floats(self.acquirer.model_file(epoch))
-        return float(np.mean(self.acquirer.task.logits(model, self.test).argmax(axis=1) == self.test[1]))
+        return self.acquirer.task.quality(model, self.test)["accuracy"]
 
     def events(self, kind, epoch):
         return self.trading.events(kind, epoch=epoch)

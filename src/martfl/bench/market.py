@@ -4,7 +4,6 @@ All parties and the chain share one process and one core of it, so seconds are s
 them would wait. Training is what providers would do anyway; everything else is the market.
 """
 
-import os
 import tempfile
 import threading
 import time
@@ -17,12 +16,12 @@ from typing import Any, ClassVar
 import numpy as np
 from eth_account.signers.local import LocalAccount
 
+from martfl.bench.resources import ResourceWatch
+from martfl.bench.subjects import Subject, make_subject
 from martfl.chain.embedded import EmbeddedChain
 from martfl.chain.network import Receipt
 from martfl.chain.network import Step as Transaction
 from martfl.federation.local import EmbeddedClock, LocalLink
-from martfl.lab.data import load_dataset
-from martfl.lab.task import Rows, make_task
 from martfl.market.acquirer import Acquirer, deploy_market
 from martfl.market.journal import Journal
 from martfl.market.meter import Meter
@@ -48,12 +47,18 @@ from martfl.market.steps import (
     Step,
     Traffic,
 )
-from martfl.market.task import Floats, Task
-from martfl.market.terms import Terms, read_terms
+from martfl.market.terms import read_terms
 from martfl.selection import Buyer, Selection, Strategy
 from martfl.selection.strategy import State
+from martfl.tasks.layout import Vector
+from martfl.tasks.protocol import Task, as_task
 
-ROOT_ROWS = 200
+AFTER = {
+    "open": "commit",
+    "commit": "trade",
+    "select": "publish",
+    "publish": "settle",
+}  # what is being done once a step is told
 LARGE = 40_000  # parameters from which padding to whole ciphertexts no longer counts
 STEPS: dict[str, tuple[type[Step], ...]] = {
     "commit": (Invited, Relayed, Offers),
@@ -81,6 +86,9 @@ class MarketBench:
     training_s: float
     steps_s: dict[str, float]  # commit, score, select, deliver, aggregate, settle; training apart
     steps_bytes: dict[str, int]  # both ways, all providers
+    cpu_s: dict[str, float]  # of the processor, all parties together: training, own, commit, trade, publish, settle
+    cpu_share_of_training: float  # of all but training
+    peak_mb: dict[str, float]  # of the whole process, all parties together
     chain_s: float  # the part of the steps that the in-process chain took
     market_s: float
     market_share_of_training: float
@@ -110,27 +118,20 @@ class Stopwatch:
 
 @dataclass(frozen=True)
 class TimedTask:
-    """A task whose training is timed."""
+    """A task whose training is timed; all else is the task's own."""
 
     inner: Task
     watch: Stopwatch
+    resources: ResourceWatch
+    name: str
 
-    def initial(self) -> Floats:
-        """As the task says."""
-        return self.inner.initial()
-
-    def train(self, model: Floats, data: Any, *, seed: int) -> Floats:
+    def train(self, model: Vector, data: Any, *, seed: int) -> Vector:
         """Timed."""
-        with self.watch.running():
+        with self.watch.running(), self.resources.during(self.name):
             return self.inner.train(model, data, seed=seed)
 
-    def logits(self, model: Floats, data: Any) -> Floats:
-        """As the task says."""
-        return self.inner.logits(model, data)
-
-    def labels(self, data: Any) -> Any:
-        """As the task says."""
-        return self.inner.labels(data)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
 
 
 @dataclass(frozen=True)
@@ -172,37 +173,39 @@ class TimedChain(EmbeddedChain):
             return super()._send(step, account=account, key=key)
 
 
-def bench_market(*, dataset: str = "", providers: int = 10) -> MarketBench:
-    """Run one epoch; LeNet on Fashion-MNIST where `MARTFL_DATA` is set, else the digits."""
-    name = dataset or ("fmnist" if os.environ.get("MARTFL_DATA") else "digits")
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        return _measure(name, providers, Path(folder), stack)
+def bench_market(*, dataset: str = "", parameters: int = 0, providers: int = 10) -> MarketBench:
+    """Run one epoch; without a name or a size, LeNet on Fashion-MNIST where `MARTFL_DATA` is set, else the digits."""
+    subject = make_subject(dataset, parameters=parameters, providers=providers)
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack, ResourceWatch().watching("set-up") as watch:
+        return _measure(subject, Path(folder), stack, watch)
 
 
-def _measure(name: str, providers: int, folder: Path, stack: ExitStack) -> MarketBench:
-    task, training, own = make_task(name), Stopwatch(), Stopwatch()
-    terms = _terms(name)
-    settler = make_settler(terms, parameters=task.model.size)
+def _measure(subject: Subject, folder: Path, stack: ExitStack, watch: ResourceWatch) -> MarketBench:
+    task, training, own, providers = subject.task, Stopwatch(), Stopwatch(), len(subject.shares)
+    terms = read_terms({"name": f"bench {subject.name}", "task": {"entry": "martfl.bench:not-loaded"}})
+    settler = make_settler(terms, parameters=task.layout.size)
     chain = TimedChain(folder / "chain.sqlite", providers + 1)
     stack.callback(chain.close)
     buyer, *sellers = chain.accounts
     trading = deploy_market(chain, terms=terms, settler=settler, initial=task.initial(), account=buyer)
-    root, shares = _split(name, providers)
     journals = [stack.enter_context(Journal(folder / str(i))) for i in range(providers + 1)]
     meters = [stack.enter_context(closing(Meter(folder / f"meter-{i}.sqlite"))) for i in range(providers)]
+    selling = as_task(TimedTask(task, training, watch, "training"))
+    buying = as_task(TimedTask(task, own, watch, "the acquirer's training"))
     parties = [
-        Provider(terms, TimedTask(task, training), shares[i], trading, settler, journals[i + 1], meters[i], account)
+        Provider(terms, selling, subject.shares[i], trading, settler, journals[i + 1], meters[i], account)
         for i, account in enumerate(sellers)
     ]
     link = LocalLink({party.account.address: party.handle for party in parties}, workers=1)
     clock = EmbeddedClock(chain, parties)
-    acquirer = Acquirer(terms, TimedTask(task, own), root, trading, settler, link, clock, journals[0], buyer)
-    acquirer.tell = lambda *_: None
+    acquirer = Acquirer(terms, buying, subject.root, trading, settler, link, clock, journals[0], buyer)
+    acquirer.tell = lambda epoch, step, text: setattr(watch, "doing", AFTER.get(step, watch.doing))
     before = chain.watch.seconds
-    acquirer.strategy = rule = TimedRule(acquirer.strategy)
+    rule = TimedRule(acquirer.strategy)
+    acquirer.strategy = rule
     acquirer.run(1)
     sums = _Sums(acquirer.journal, training.seconds, rule.watch.seconds - own.seconds)
-    return _result(name, task.model.size, providers, sums, chain.watch.seconds - before)
+    return _result(subject, sums, chain.watch.seconds - before, watch)
 
 
 @dataclass(frozen=True)
@@ -233,21 +236,29 @@ class _Sums:
         return sum(entry.seconds for entry in self.journal.entries(1) if isinstance(entry.value, kind))
 
 
-def _result(name: str, parameters: int, providers: int, sums: _Sums, chain_s: float) -> MarketBench:
+def _market_cpu(watch: ResourceWatch) -> float:
+    return sum(watch.cpu_s.get(name, 0.0) for name in AFTER.values())
+
+
+def _result(subject: Subject, sums: _Sums, chain_s: float, watch: ResourceWatch) -> MarketBench:
     steps, traffic = sums.seconds(), sums.traffic()
+    parameters, providers = subject.task.layout.size, len(subject.shares)
     bought = sum(len(step.prices) for step in sums.journal.all_of(Purchased))
     baselines = sums.journal.all_of(Selected)[0].baselines
     request = traffic.sent["score"] / (providers * baselines * parameters)
     delivery = (traffic.received["sealed"] + traffic.received["key"]) / (bought * parameters)
     large = parameters >= LARGE
     return MarketBench(
-        dataset=name,
+        dataset=subject.name,
         parameters=parameters,
         providers=providers,
         bought=bought,
         training_s=sums.training,
         steps_s=steps,
         steps_bytes=sums.bytes(),
+        cpu_s=dict(watch.cpu_s),
+        cpu_share_of_training=_market_cpu(watch) / watch.cpu_s["training"],
+        peak_mb=dict(watch.peak_mb),
         chain_s=chain_s,
         market_s=sum(steps.values()),
         market_share_of_training=sum(steps.values()) / sums.training,
@@ -256,14 +267,3 @@ def _result(name: str, parameters: int, providers: int, sums: _Sums, chain_s: fl
         score_request_within=request <= 6.2 if large else None,
         delivery_within=delivery <= 2.2 if large else None,
     )
-
-
-def _terms(name: str) -> Terms:
-    return read_terms({"name": f"bench {name}", "task": {"entry": f"martfl.lab.task:{name}"}})
-
-
-def _split(name: str, providers: int) -> tuple[Rows, list[Rows]]:
-    data = load_dataset(name)
-    order = np.random.default_rng(0).permutation(len(data.train_y))
-    root, rest = order[:ROOT_ROWS], np.array_split(order[ROOT_ROWS:], providers)
-    return (data.train_x[root], data.train_y[root]), [(data.train_x[rows], data.train_y[rows]) for rows in rest]

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from martfl import __version__, extras, waiting
-from martfl.cli import acquirer, bench, ceremony, lab, provider, wallet
+from martfl.cli import acquirer, bench, ceremony, lab, model, provider, wallet
 from martfl.cli.audit import audit
 from martfl.cli.dashboard import dashboard, report
 from martfl.cli.demo import demo
@@ -26,6 +26,7 @@ for command in (demo, init, doctor, audit, report, dashboard):
     app.command()(command)
 app.add_typer(acquirer.app, name="acquirer")
 app.add_typer(provider.app, name="provider")
+app.add_typer(model.app, name="model")
 app.add_typer(lab.app, name="lab")
 app.add_typer(wallet.app, name="wallet")
 app.add_typer(ceremony.app, name="ceremony")

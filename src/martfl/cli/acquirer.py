@@ -138,7 +138,7 @@ def run(
 def _buying(place: "Place", role: RoleOptions, options: BuyingOptions, listening: "Listening") -> "Buying":
     from martfl.federation import compose
     from martfl.federation.flower.roles import Buying
-    from martfl.market.task import load_data
+    from martfl.tasks.loading import load_data
 
     def line(epoch: int, step: str, text: str) -> None:
         say(f"epoch {epoch}, {step}: {text}")

@@ -31,7 +31,7 @@ def audit(
     """Check purchases, deliveries, the aggregate, the model file, deadlines and money. Exit code 1 if any fails."""
     from martfl.chain.open import open_trading
 
-    with _open_chain(chain, config) as opened:
+    with open_chain(chain, config) as opened:
         checks = _run(open_trading(opened, contract), {file: file.read_bytes() for file in model}, epoch, terms)
     good = all(check.ok for check in checks)
     result = {"ok": good, "checks": [asdict(check) for check in checks]}
@@ -78,8 +78,9 @@ def _default_terms(scheme: str, scale: float) -> "Terms":
     return read_terms({"name": "audit", "task": {"entry": "not:needed"}, "settlement": settlement})
 
 
-def _open_chain(name: str, config: Path | None) -> "Chain":
-    from martfl.chain.profiles import open_chain
+def open_chain(name: str, config: Path | None) -> "Chain":
+    """A chain by its profile, its node's URL, or an embedded chain's file."""
+    from martfl.chain import profiles
     from martfl.chain.rpc import RpcChain
 
     if name.startswith(("http://", "https://")):
@@ -87,7 +88,7 @@ def _open_chain(name: str, config: Path | None) -> "Chain":
         chain.chain_id = int(chain.web3.eth.chain_id)  # nothing is sent, so any chain will do
         return chain
     if not Path(name).is_file():
-        return open_chain(name, config=config)
+        return profiles.open_chain(name, config=config)
     from martfl.chain.embedded import open_file
 
     return open_file(Path(name))

@@ -190,14 +190,17 @@ def gas(
 
 @app.command()
 def market(
-    dataset: Annotated[str, typer.Option(help="fmnist or digits; fmnist by default where MARTFL_DATA is set.")] = "",
+    dataset: Annotated[
+        str, typer.Option(help="fmnist, digits, network or lora; fmnist by default where MARTFL_DATA is set.")
+    ] = "",
+    parameters: Annotated[int, typer.Option(min=0, help="Traded parameters, of a network or of adapters.")] = 0,
     providers: Annotated[int, typer.Option(min=1, help="Providers in the market.")] = 10,
     json: JsonFlag = False,
 ) -> None:
-    """Seconds and bytes of one epoch of a market, step by step, beside the training that it trades."""
+    """Seconds, bytes and memory of one epoch of a market, step by step, beside the training that it trades."""
     from martfl.bench.market import bench_market
 
-    result = bench_market(dataset=dataset, providers=providers)
+    result = bench_market(dataset=dataset, parameters=parameters, providers=providers)
     steps = [
         (name, f"{seconds:.2f}", f"{result.steps_bytes.get(name, 0):,}") for name, seconds in result.steps_s.items()
     ]
@@ -206,7 +209,39 @@ def market(
     share = f"{100 * result.market_share_of_training:.0f} % of training; bytes a parameter:"
     wire = f"score request {result.score_request_bytes_per_parameter:.2f}"
     wire += f", delivery {result.delivery_bytes_per_parameter:.2f}"
-    emit(result, as_json=json, render=lambda: [table(title, ["step", "s", "bytes"], rows), f"{share} {wire}"])
+    used = [(name, f"{cpu:.2f}", f"{result.peak_mb.get(name, 0):,.0f}") for name, cpu in result.cpu_s.items()]
+    parts = table("All parties in one process", ["while it does", "CPU s", "largest MB"], used)
+    cpu = f"{100 * result.cpu_share_of_training:.0f} % of training by the processor's seconds"
+    emit(
+        result, as_json=json, render=lambda: [table(title, ["step", "s", "bytes"], rows), f"{share} {wire}", parts, cpu]
+    )
+
+
+@app.command()
+def adapters(
+    rank: Annotated[int, typer.Option(min=1, help="Of the adapters whose first factor is fixed.")] = 8,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of averaging.")] = 1,
+    steps: Annotated[int, typer.Option(min=1, help="Batches that each seller trains on in a round.")] = 12,
+    base: Annotated[str, typer.Option(help="A language model (default: that of the demo).")] = "",
+    json: JsonFlag = False,
+) -> None:
+    """What fixing one factor of LoRA costs: held-out loss of averaged adapters, fixed and free."""
+    from martfl.bench.adapters import bench_adapters
+    from martfl.demo.lora import BASE
+
+    result = bench_adapters(rank=rank, rounds=rounds, steps=steps, base=base or BASE)
+    rows = [
+        (
+            one.name,
+            one.rank,
+            f"{one.parameters:,}",
+            *(f"{loss:.3f}" for loss in one.losses),
+            f"{100 * one.mismatch:.1f} %",
+        )
+        for one in result
+    ]
+    heads = ["adapters", "rank", "traded", "start", *(f"round {i + 1}" for i in range(rounds)), "mismatch"]
+    emit(result, as_json=json, render=lambda: [table("Held-out loss of a token", heads, rows)])
 
 
 @app.command()

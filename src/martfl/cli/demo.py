@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from martfl.market.journal import Journal
 
 Line = Callable[[int, str, str], None]  # epoch, step, what there is to say about it
+SHARES = ("accuracy", "auc", "likelihood")  # measures that are shares of one
 STEPS = 5  # that an epoch tells about
 MARKS = "+ in the model  o bought, no weight  - left out  · not chosen  ! caught\n"
 DELAY = (
@@ -34,12 +35,15 @@ DELAY = (
 
 @dataclass(frozen=True, kw_only=True)
 class MarketOptions:
-    """What kind of market it is."""
+    """What kind of market it is. What is not chosen is as the task's demo has it."""
 
-    providers: Annotated[int, typer.Option(help="How many providers sell.")] = 10
-    epochs: Annotated[int, typer.Option(help="How many epochs to trade.")] = 5
-    attack: Annotated[str, typer.Option(help="What malicious providers do; 'mixed' shows several.")] = "mixed"
-    malicious: Annotated[float, typer.Option(help="Share of malicious providers.")] = 0.3
+    task: Annotated[str, typer.Option(help="digits, hospitals, or lora (a language model).")] = "digits"
+    providers: Annotated[int | None, typer.Option(help="How many providers sell digits (10).")] = None
+    epochs: Annotated[int | None, typer.Option(help="How many epochs to trade (5; hospitals 6; lora 2).")] = None
+    attack: Annotated[
+        str | None, typer.Option(help="What malicious providers of digits do (mixed: several kinds).")
+    ] = None
+    malicious: Annotated[float | None, typer.Option(help="Share of malicious providers of digits (0.3).")] = None
     settlement: Annotated[str, typer.Option(help="exact or sampled.")] = "exact"
     rule: Annotated[str, typer.Option(help="Selection rule: evidence, or martfl as in the paper.")] = "evidence"
     seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0
@@ -53,17 +57,17 @@ def demo(
     json: JsonFlag = False,
 ) -> None:
     """Run a market in one process: embedded chain, real providers, some of which attack."""
-    from martfl.demo import DemoOptions, run_demo
-    from martfl.demo.cast import remembered_options
+    from martfl.demo import run_demo
+    from martfl.demo.options import choose, remembered_options
     from martfl.demo.result import to_json
 
-    chosen = DemoOptions(**asdict(market))
+    chosen = choose(**asdict(market))
     folder = resume or out or Path(tempfile.mkdtemp(prefix="martfl-demo-"))
     options = remembered_options(folder) if resume else chosen
-    with _lines(options, quiet=json) as line:
+    with _lines(options, quiet=json) as (line, trained):
         if options.settlement == "sampled":
             line(0, "delay", DELAY)
-        result = run_demo(options, folder, telling=_telling(line))
+        result = run_demo(options, folder, telling=_telling(line), progress=trained)
     emit(to_json(result), as_json=json, render=lambda: _story(result))
 
 
@@ -72,8 +76,8 @@ def _telling(line: Line) -> "Callable[[Journal], Tell]":
 
 
 @contextmanager
-def _lines(options: "DemoOptions", *, quiet: bool) -> Iterator[Line]:
-    """Where lines go: nowhere, under a bar at a terminal, or one after the other elsewhere."""
+def _lines(options: "DemoOptions", *, quiet: bool) -> Iterator[tuple[Line, Callable[[int, int], None]]]:
+    """Where lines go: nowhere, under a bar at a terminal, or one after the other elsewhere; and how far training is."""
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -84,6 +88,7 @@ def _lines(options: "DemoOptions", *, quiet: bool) -> Iterator[Line]:
     hidden = quiet or not progress.is_terminal
     with Progress(*columns, console=progress, disable=hidden, transient=True) as bars:
         bar = bars.add_task("setting up", total=options.epochs * STEPS)
+        training = bars.add_task("training", total=None, visible=False)
 
         def line(epoch: int, step: str, text: str) -> None:
             if quiet:
@@ -93,23 +98,50 @@ def _lines(options: "DemoOptions", *, quiet: bool) -> Iterator[Line]:
             if step not in ("caught", "late", "delay"):
                 bars.update(bar, advance=1, description=f"{where}: after {step}")
 
-        yield line
+        def trained(done: int, total: int) -> None:
+            text = f"training: batch {done} of {total}"
+            bars.update(training, description=text, completed=done, total=total, visible=done < total)
+
+        yield line, trained
 
 
 def _story(result: "DemoResult") -> list[Any]:
-    return [_epochs(result), _parties(result), MARKS, *_reasons(result), _money(result)]
+    return [_epochs(result), _parties(result), MARKS, *_reasons(result), *_told(result), _money(result)]
+
+
+def _told(result: "DemoResult") -> list[str]:
+    return [f"\n[bold]{escape(name)}[/]\n{escape(text)}" for name, text in result.told.items()]
 
 
 def _epochs(result: "DemoResult") -> Table:
-    rows: list[tuple[object, ...]] = [("start", f"{100 * result.mta_start:.1f} %", *[""] * 6)]
+    caught = any(e.caught for e in result.epochs) or len(_shown(result.quality_start)) == 1
+    rows: list[tuple[object, ...]] = [("start", *_measures(result.quality_start), *[""] * (5 + caught))]
     for e in result.epochs:
-        judged = (len(e.prices), len(e.weights), len(e.caught))
+        judged = (len(e.prices), len(e.weights), *([len(e.caught)] if caught else []))
         verdict = "verified" if e.verified else e.phase.lower()
         paid, bonus = sum(e.paid.values()), sum(e.bonus.values())
         costs = (_ether(paid - bonus), _ether(bonus), f"{sum(e.gas.values()) / 10**6:.2f}M")
-        rows.append((f"{e.epoch} {verdict}", f"{100 * e.mta:.1f} %", *judged, *costs))
-    heads = ["epoch", "accuracy", "bought", "in model", "caught", "prices", "bonus", "gas"]
+        rows.append((f"{e.epoch} {verdict}", *_measures(e.quality), *judged, *costs))
+    heads = [
+        "epoch",
+        *_shown(result.quality_start),
+        "bought",
+        "in model",
+        *(["caught"] if caught else []),
+        "prices",
+        "bonus",
+        "gas",
+    ]
     return table("Epoch by epoch, amounts in ETH", heads, rows)
+
+
+def _shown(quality: dict[str, float]) -> list[str]:
+    """The measures that have a column: of classifiers, the loss has none."""
+    return [name for name in quality if name != "loss" or "accuracy" not in quality]
+
+
+def _measures(quality: dict[str, float]) -> list[str]:
+    return [f"{100 * quality[n]:.1f} %" if n in SHARES else f"{quality[n]:.3f}" for n in _shown(quality)]
 
 
 def _parties(result: "DemoResult") -> Table:
@@ -136,14 +168,16 @@ def _mark(epoch: Any, name: str) -> str:
 
 
 def _reasons(result: "DemoResult") -> list[str]:
-    """The last word on everybody who was left out or caught."""
+    """The last word on everybody who was bought and has no weight, left out or caught."""
     lines: dict[str, str] = {}
     for epoch in result.epochs:
+        for name in epoch.prices.keys() - epoch.weights.keys() - epoch.caught.keys():
+            lines[name] = f"epoch {epoch.epoch}: bought, no weight: {epoch.reasons[name]}"
         for name in epoch.dropped:
             lines[name] = f"epoch {epoch.epoch}: left out: {epoch.reasons[name]}"
         for name, why in epoch.caught.items():
             lines[name] = f"epoch {epoch.epoch}: caught: {why}"
-    return [f"[bold]{escape(name)}[/] {escape(why)}" for name, why in lines.items()]
+    return [f"[bold]{escape(name)}[/] {escape(why)}" for name, why in sorted(lines.items())]
 
 
 def _money(result: "DemoResult") -> str:

@@ -80,7 +80,7 @@ def join(market: Market, role: RoleOptions, selling: SellingOptions, where: Conn
     """
     from martfl.federation import compose
     from martfl.federation.flower.roles import Selling
-    from martfl.market.task import load_data
+    from martfl.tasks.loading import load_data
 
     where.check(market, role.config)
     ask, account = None if selling.ask is None else parse_coins(selling.ask), role.unlock()

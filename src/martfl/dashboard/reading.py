@@ -104,7 +104,8 @@ def _frame(market: MarketOpened | None, known: Beside) -> Story:
         parameters=market.parameters,
         token=terms.money.token,
         ask=terms.money.ask,
-        start_accuracy=market.quality,
+        measure=market.quality.measure,
+        start_accuracy=market.quality.value,
         start_tested=known.start,
     )
 
@@ -136,7 +137,7 @@ def _epoch(number: int, steps: Steps, frame: Story, remarks: Sequence[Remark], k
         deposit=opened.deposit if opened else 0,
         reward=opened.reward if opened else 0,
         refunded=paid.refunded if paid else 0,
-        accuracy=over.quality if over else None,
+        accuracy=over.quality.value if over else None,
         tested=known.tested.get(number),
         sent=sent,
         received=received,

@@ -28,6 +28,12 @@ DECISIONS = ("provider", "decision", "asked", "bought at", "delivery", "score", 
 CLASSES = {**dict.fromkeys(NUMBERS, "number"), "delivery": "delivery"}
 POSTED = ("buy", "accept", "publish_model", "verify_aggregation")  # transactions that an epoch's line links to
 
+MEASURES = {
+    "accuracy": "the share of examples that the global model gets right",
+    "likelihood": "how likely the global model finds each word of a text, after those before it",
+    "r2": "the share of the variance that the global model explains",
+}
+
 
 def sections(story: Story, *, detailed: int | None = None) -> dict[str, Html]:
     """Section by name, in reading order; `detailed` limits how many of the latest epochs are shown in full."""
@@ -106,9 +112,9 @@ def _in_words(story: Story, paid: int, winners: int, grave: int) -> str:
 def _accuracies(story: Story) -> tuple[float | None, float | None, str]:
     tested = [epoch.tested for epoch in story.epochs if epoch.tested is not None]
     if tested and story.start_tested is not None:
-        return tested[-1], story.start_tested, "accuracy on test data"
+        return tested[-1], story.start_tested, f"{story.measure} on test data"
     measured = [epoch.accuracy for epoch in story.epochs if epoch.accuracy is not None]
-    return (measured[-1] if measured else None), story.start_accuracy, "accuracy on root data"
+    return (measured[-1] if measured else None), story.start_accuracy, f"{story.measure} on root data"
 
 
 def _alarms(story: Story) -> Html:
@@ -172,11 +178,12 @@ def _accuracy(story: Story) -> Html:
     }
     drawn = {name: points for name, points in series.items() if len(points) > 1 or name.startswith("on the")}
     drawn = {name: points for name, points in drawn.items() if points}
-    title = "Accuracy of the global model after each epoch"
-    note = "What the money bought: the share of examples that the global model gets right. Epoch 0 is the model before "
-    note += "the first purchase. An epoch that does not settle leaves the model as it was."
-    chart = line_chart(drawn, title=title, x="epoch", y="accuracy", unit="%")
-    return section("accuracy", "Accuracy by epoch", h("p", note), chart)
+    title = f"{story.measure.capitalize()} of the global model after each epoch"
+    meaning = MEASURES.get(story.measure, f"how good the global model is, by its {story.measure}")
+    note = f"What the money bought: {meaning}. Epoch 0 is the model before the first purchase. "
+    note += "An epoch that does not settle leaves the model as it was."
+    chart = line_chart(drawn, title=title, x="epoch", y=story.measure, unit="%")
+    return section("accuracy", f"{story.measure.capitalize()} by epoch", h("p", note), chart)
 
 
 def _decisions(story: Story, shown: int) -> Html:

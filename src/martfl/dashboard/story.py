@@ -209,6 +209,7 @@ class Story:
     parameters: int = 0
     token: str = ""  # empty or zero: the chain's own coin
     ask: int = 0  # of the terms, where a provider names none of its own
+    measure: str = "accuracy"  # what a model is measured by
     start_accuracy: float | None = None
     start_tested: float | None = None
     whole_ledger: bool = False  # transactions of all parties, not only of the acquirer

@@ -1,22 +1,22 @@
-"""Who sells in a demo: names, behaviours, rows and asks. All of it follows from the options' seed."""
+"""The demo of digits: sellers with names, behaviours, rows and asks. All of it follows from the options' seed."""
 
-import json
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from martfl.amounts import COIN
-from martfl.demo.conducts import FORGED, HONEST
-from martfl.errors import InputError
+from martfl.demo.conducts import FORGED, HONEST, make_conduct
+from martfl.demo.options import MIXED, DemoOptions
+from martfl.demo.scene import Scene, Seller
 from martfl.lab.attacks import ATTACKS, Rows, make_attack
-from martfl.lab.data import Dataset
+from martfl.lab.data import Dataset, load_dataset
+from martfl.lab.task import digits as digits_task
 
-MIXED = "mixed"
 CAST = ("sign-randomizing", "label-flipping", FORGED, "free-rider")  # who appears under `mixed`, in turn
 ROOT_ROWS = 100
+SAMPLES = 16  # of sampled settlement: the demo makes its circuit's key itself, which takes long for more
 ASKS = (8, 13)  # thousandths of a coin
+TRAINING = {"learning_rate": 0.1, "epochs": 4, "batch": 32}
 NAMES = (
     *("Alder", "Birch", "Cedar", "Dogwood", "Elm", "Fir", "Ginkgo", "Hazel", "Ivy"),
     *("Juniper", "Kapok", "Larch", "Maple", "Nutmeg", "Oak", "Pine", "Quince", "Rowan"),
@@ -24,36 +24,22 @@ NAMES = (
 Pairs = tuple[Any, Any]  # rows and labels
 
 
-@dataclass(frozen=True, kw_only=True)
-class DemoOptions:
-    """What may be chosen about a demo."""
-
-    providers: int = 10
-    epochs: int = 5
-    attack: str = MIXED
-    malicious: float = 0.3
-    settlement: str = "exact"
-    rule: str = "evidence"
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        attacks = (*ATTACKS, FORGED, MIXED)
-        if self.attack not in attacks:
-            raise InputError(f"unknown attack {self.attack!r}; known: {', '.join(attacks)}")
-        if not 1 <= self.providers <= 100 or self.epochs < 1:
-            raise InputError(f"1 to 100 providers and at least 1 epoch, got {self.providers} and {self.epochs}")
-        if not 0.0 <= self.malicious < 1.0:
-            raise InputError(f"malicious must lie in [0, 1), got {self.malicious}")
-
-
-@dataclass(frozen=True)
-class Seller:
-    """One provider of the demo."""
-
-    name: str
-    behaviour: str
-    ask: int
-    rows: Pairs
+def digits_scene(options: DemoOptions) -> Scene:
+    """Sellers of handwritten digits, some of which attack."""
+    dataset = load_dataset("digits")
+    root, sellers = make_cast(options, dataset)
+    training = {**TRAINING, "seed": options.seed}
+    return Scene(
+        task=digits_task(**training),
+        entry="martfl.lab.task:digits",
+        options=training,
+        root=root,
+        test=(dataset.test_x, dataset.test_y),
+        sellers=sellers,
+        settlement={"scheme": options.settlement, "scale": 2.0**-14, "update_limit": 2.0, "samples": SAMPLES},
+        rule=options.rule,
+        seed=options.seed,
+    )
 
 
 def make_cast(options: DemoOptions, dataset: Dataset) -> tuple[Pairs, list[Seller]]:
@@ -61,30 +47,12 @@ def make_cast(options: DemoOptions, dataset: Dataset) -> tuple[Pairs, list[Selle
     behaviours = _behaviours(options)
     root, parts = _split(dataset, behaviours, options.seed)
     asks = np.random.default_rng([options.seed, 3]).integers(*ASKS, size=options.providers)
-    poisoned = [_poisoned(part, kind, dataset, options.seed) for part, kind in zip(parts, behaviours, strict=True)]
+    rows = [_poisoned(part, kind, dataset, options.seed) for part, kind in zip(parts, behaviours, strict=True)]
+    conducts = [make_conduct(kind, sellers=options.providers) for kind in behaviours]
     return root, [
-        Seller(_name(i), behaviours[i], int(asks[i]) * COIN // 1000, poisoned[i]) for i in range(options.providers)
+        Seller(_name(i), rows[i], behaviours[i], int(asks[i]) * COIN // 1000, conducts[i])
+        for i in range(options.providers)
     ]
-
-
-def remembered(options: DemoOptions, folder: Path) -> DemoOptions:
-    """The options that a folder was made with; others are refused, because the market there follows the old ones."""
-    path = folder / "demo.json"
-    if not path.exists():
-        path.write_text(json.dumps(asdict(options), indent=2), encoding="utf-8")
-        return options
-    known = remembered_options(folder)
-    if replace(options, epochs=known.epochs) != known:
-        raise InputError(f"{folder} holds a demo with other options: {known}")
-    return options
-
-
-def remembered_options(folder: Path) -> DemoOptions:
-    """The options of an interrupted demo."""
-    path = folder / "demo.json"
-    if not path.is_file():
-        raise InputError(f"{folder} holds no demo to resume")
-    return DemoOptions(**json.loads(path.read_text(encoding="utf-8")))
 
 
 def _name(i: int) -> str:

@@ -24,7 +24,7 @@ class Attacker:
         seed = 0 if self.attack.name == "sybil" else lesson.seed
         trained = np.zeros_like(lesson.model)
         if self.attack.trains:
-            trained = np.asarray(lesson.task.train(lesson.model, lesson.data, seed=seed), dtype=np.float64)
+            trained = np.asarray(lesson.task.train(lesson.model, lesson.data, seed=seed), dtype=np.float32)
         return trained if self.attack.craft is None else self._crafted(lesson, trained, seed)
 
     def scored(self, lesson: Lesson, update: Floats) -> Floats:
@@ -42,7 +42,7 @@ class Attacker:
             providers=self.sellers,
             generator=torch.Generator().manual_seed(seed),
         )
-        return np.asarray(self.attack.craft(view)[0].numpy(), dtype=np.float64)
+        return np.asarray(self.attack.craft(view)[0].numpy(), dtype=np.float32)
 
 
 @dataclass(frozen=True)

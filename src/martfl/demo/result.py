@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,16 @@ from martfl.dashboard.ledger import Ledger, LedgerReader
 from martfl.dashboard.reading import RESULT, Beside
 from martfl.dashboard.report import write_file, write_report
 from martfl.dashboard.steps import Steps, by_epoch
-from martfl.demo.build import Demo, Telling, open_demo
-from martfl.demo.cast import DemoOptions
+from martfl.demo.build import Demo, Telling, open_demo, open_scene
+from martfl.demo.options import DemoOptions
+from martfl.demo.scene import Scene
 from martfl.market.errors import MarketError
 from martfl.market.purchases import OFFENCES
 from martfl.market.steps import ModelPosted, Offers, Over, Selected
 from martfl.selection import Role
+from martfl.tasks.layout import Vector
+from martfl.tasks.measures import Quality
+from martfl.tasks.torch_task import Progress
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +30,8 @@ class EpochResult:
     """One epoch that is over. Money in wei; providers by name."""
 
     epoch: int
-    mta: float
+    mta: float  # the measure that counts, on test rows
+    quality: Quality  # all measures
     phase: str
     asks: dict[str, int]
     prices: dict[str, int]  # of who was bought
@@ -55,18 +60,37 @@ class DemoResult:
     refunded: int
     unclaimable: int
     left_in_contract: int
+    measure: str  # what `mta` is: accuracy, r2, likelihood …
     mta_start: float
+    quality_start: Quality
     model_hash: str
     folder: str
     report: str | None = None
+    told: dict[str, str] = field(default_factory=dict)  # what the scene shows at its end
 
 
-def run_demo(options: DemoOptions, folder: Path, *, telling: Telling | None = None) -> DemoResult:
+def run_demo(
+    options: DemoOptions, folder: Path, *, telling: Telling | None = None, progress: Progress | None = None
+) -> DemoResult:
     """Run to the end, or go on where an interrupted run stopped; `telling` makes a listener of the journal."""
-    with open_demo(options, folder, telling=telling) as demo:
-        demo.acquirer.run(options.epochs)
-        ledger = LedgerReader(demo.trading).read()
-        return _reported(demo, ledger, summarise(demo, ledger))
+    with open_demo(options, folder, telling=telling, progress=progress) as demo:
+        return _run(demo, options.epochs)
+
+
+def run_scene(scene: Scene, folder: Path, *, epochs: int, telling: Telling | None = None) -> DemoResult:
+    """The same for a scene of one's own."""
+    with open_scene(scene, folder, telling=telling) as demo:
+        return _run(demo, epochs)
+
+
+def _run(demo: Demo, epochs: int) -> DemoResult:
+    demo.acquirer.run(epochs)
+    ledger = LedgerReader(demo.trading).read()
+    result = summarise(demo, ledger)
+    if demo.scene.ending is not None:
+        first, last = _model(demo, 0), _model(demo, _standing(demo, result.epochs[-1].epoch))
+        result = replace(result, told=demo.scene.ending(first, last, demo.folder))
+    return _reported(demo, ledger, result)
 
 
 def to_json(result: DemoResult) -> dict[str, Any]:
@@ -79,16 +103,18 @@ def summarise(demo: Demo, ledger: Ledger) -> DemoResult:
     steps = by_epoch(demo.acquirer.journal.entries())
     epochs = [_epoch(demo, ledger, number, steps[number]) for number in range(1, demo.acquirer.finished() + 1)]
     last = demo.acquirer.model_file(_standing(demo, epochs[-1].epoch))
-    unclaimable = sum(epoch.unclaimable for epoch in epochs)
+    unclaimable, start = sum(epoch.unclaimable for epoch in epochs), _quality(demo, 0)
     return DemoResult(
         epochs=epochs,
-        providers=demo.behaviours,
+        providers={seller.name: seller.behaviour for seller in demo.scene.sellers},
         deposited=sum(state.deposit for state in ledger.states.values()),
         paid_out=sum(sum(epoch.paid.values()) for epoch in epochs),
         refunded=sum(epoch.refunded for epoch in epochs),
         unclaimable=unclaimable,
         left_in_contract=ledger.node.balance - unclaimable,
-        mta_start=_accuracy(demo, 0),
+        measure=next(iter(start)),
+        mta_start=next(iter(start.values())),
+        quality_start=start,
         model_hash=hashlib.sha256(last).hexdigest(),
         folder=str(demo.folder),
     )
@@ -109,9 +135,11 @@ def _epoch(demo: Demo, ledger: Ledger, number: int, steps: Steps) -> EpochResult
     judged = selected.judged if selected else {}
     caught = {r.subject: r for r in demo.acquirer.journal.remarks() if r.epoch == number and r.kind in OFFENCES}
     prices, paid = steps.prices(), ledger.paid(number)
+    quality = _quality(demo, _standing(demo, number))
     return EpochResult(
         epoch=number,
-        mta=_accuracy(demo, _standing(demo, number)),
+        mta=next(iter(quality.values())),
+        quality=quality,
         phase=over.phase,
         asks={names[a]: shown.ask for a, shown in (offers.shown if offers else {}).items()},
         prices={names[a]: price for a, price in prices.items()},
@@ -141,9 +169,12 @@ def _verified(demo: Demo, epoch: int) -> bool:
     return True
 
 
-def _accuracy(demo: Demo, epoch: int) -> float:
-    model = demo.settler.floats(demo.acquirer.model_file(epoch))
-    return float(np.mean(demo.acquirer.task.logits(model, demo.test).argmax(axis=1) == demo.test[1]))
+def _quality(demo: Demo, epoch: int) -> Quality:
+    return demo.acquirer.task.quality(_model(demo, epoch), demo.scene.test)
+
+
+def _model(demo: Demo, epoch: int) -> Vector:
+    return np.asarray(demo.settler.floats(demo.acquirer.model_file(epoch)), np.float32)
 
 
 def _standing(demo: Demo, epoch: int) -> int:

@@ -1,5 +1,6 @@
 """Putting a role together from files: terms, wallet, chain, contract, task, data, journal."""
 
+import json
 import re
 from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
@@ -22,8 +23,9 @@ from martfl.market.journal import Journal
 from martfl.market.meter import Meter
 from martfl.market.provider import Provider
 from martfl.market.settling import Settler, make_settler
-from martfl.market.task import Task, load_task
+from martfl.market.task import make_task
 from martfl.market.terms import Terms, load_terms
+from martfl.tasks.protocol import Task
 
 MARKETS, METERS = "markets", "meters"  # folders in the user's martfl home
 
@@ -107,8 +109,8 @@ def open_place(
         raise TermsError(f"{market} must name the market's contract ([chain] contract), got {contract!r}")
     place = role_folder(terms, account, role=role, folder=folder)
     with open_role_chain(terms, config=config, folder=place) as chain, Journal(place / "journal") as journal:
-        task = load_task(terms.task.entry, terms.task.options, allowed=allowed)
-        settler = make_settler(terms, parameters=task.initial().size)
+        task = make_task(terms, allowed=allowed)
+        settler = make_settler(terms, parameters=task.layout.size)
         trading = open_trading(chain, contract, since=terms.chain.since)
         yield Place(terms, chain, trading, task, settler, journal, account)
 
@@ -130,15 +132,32 @@ def deploy(market: Path, *, chain: Chain, account: LocalAccount, allowed: Collec
     terms = load_terms(market)
     if terms.chain.contract:
         raise InputError(f"{market} names a contract already: {terms.chain.contract}")
-    task = load_task(terms.task.entry, terms.task.options, allowed=allowed)
-    settler = make_settler(terms, parameters=task.initial().size)
+    task = make_task(terms, allowed=allowed)
+    if not terms.task.layout:
+        terms = state_layout(market, task)
+    settler = make_settler(terms, parameters=task.layout.size)
     key = f"deploy {terms.hash.hex()}"
     trading = deploy_market(chain, terms=terms, settler=settler, initial=task.initial(), account=account, key=key)
     found: dict[str, Any] = {"contract": trading.address, "since": trading.since}
-    part = market.with_name(f"{market.name}.part")  # whole or not at all: the file names the market's money
-    part.write_text(set_values(market.read_text(encoding="utf-8"), "chain", found), encoding="utf-8")
-    part.replace(market)
+    write_values(market, {"chain": found})
     return trading
+
+
+def state_layout(market: Path, task: Task) -> Terms:
+    """Write the task's layout into the terms: its hash, which the chain holds them to, and the names behind it."""
+    listed = {json.dumps(name): text for name, text in task.layout.to_table().items()}
+    write_values(market, {"task": {"layout": task.layout.hash}, "layout": listed})
+    return load_terms(market)
+
+
+def write_values(market: Path, sections: dict[str, dict[str, Any]]) -> None:
+    """Set values in a TOML file, whole or not at all: the file names the market's money."""
+    text = market.read_text(encoding="utf-8")
+    for section, values in sections.items():
+        text = set_values(text, section, values)
+    part = market.with_name(f"{market.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(market)
 
 
 def set_values(text: str, section: str, values: dict[str, Any]) -> str:
@@ -150,7 +169,8 @@ def set_values(text: str, section: str, values: dict[str, Any]) -> str:
         lines += ["", header]
         starts = [len(lines) - 1]
     end = next((i for i in range(starts[0] + 1, len(lines)) if lines[i].lstrip().startswith("[")), len(lines))
-    kept = [line for line in lines[starts[0] + 1 : end] if not re.match(rf"\s*({'|'.join(values)})\s*=", line)]
+    named = re.compile(rf"\s*({'|'.join(map(re.escape, values))})\s*=")
+    kept = [line for line in lines[starts[0] + 1 : end] if not named.match(line)]
     while kept and not kept[-1].strip():
         kept.pop()
     new = [f"{key} = {value}" if isinstance(value, int) else f'{key} = "{value}"' for key, value in values.items()]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +17,15 @@ from torch.nn import functional as F
 from martfl.errors import InputError
 from martfl.lab.data import load_dataset, preset_of
 from martfl.lab.models import Model, make_model
+from martfl.tasks.layout import Layout, Part, Vector
+from martfl.tasks.measures import Floats, Quality, class_quality, log_chance
+from martfl.tasks.protocol import Task
 
-Floats = NDArray[np.float64]
 Rows = tuple[NDArray[Any], NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
-class LabTask:
+class LabTask(Task):
     """A model of the lab, trained the way the paper trains it. Data are pairs of rows and labels."""
 
     model: Model
@@ -32,11 +36,16 @@ class LabTask:
     batch: int = 64
     seed: int = 0
 
-    def initial(self) -> Floats:
-        """A fresh model; the same for everybody who reads the same terms."""
-        return self.model.start(np.random.default_rng(self.seed)).double().numpy()
+    @cached_property
+    def layout(self) -> Layout:
+        """The model's weights."""
+        return Layout(tuple(Part(weight.name, weight.shape) for weight in self.model.weights))
 
-    def train(self, model: Floats, data: Rows, *, seed: int) -> Floats:
+    def initial(self) -> Vector:
+        """A fresh model; the same for everybody who reads the same terms."""
+        return self.model.start(np.random.default_rng(self.seed)).numpy()
+
+    def train(self, model: Vector, data: Rows, *, seed: int) -> Vector:
         """Local epochs of mini-batches in an order drawn from `seed`."""
         torch.set_num_threads(1)  # small models gain nothing from more, and a market's parties share the machine
         rng = np.random.default_rng([self.seed, seed])
@@ -51,17 +60,30 @@ class LabTask:
                 logits = self.model.one(self.model.split(flat), torch.from_numpy(data[0][chosen]))
                 F.cross_entropy(logits, torch.from_numpy(data[1][chosen])).backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
-        return (flat.detach() - start).double().numpy()
+        return (flat.detach() - start).numpy()
 
-    def logits(self, model: Floats, data: Rows) -> Floats:
-        """[rows, classes]."""
-        flat = torch.from_numpy(np.asarray(model, dtype=np.float32))
-        with torch.no_grad():
-            return self.model.one(self.model.split(flat), torch.from_numpy(data[0])).double().numpy()
+    def goodness(self, models: Sequence[Vector], data: Rows) -> Floats:
+        """The log probability of every row's true class [k, rows]."""
+        return log_chance(self.logits(models, data), self.strata(data))
 
-    def labels(self, data: Rows) -> NDArray[np.int64]:
-        """[rows]."""
+    def strata(self, data: Rows) -> NDArray[np.int64]:
+        """The true classes [rows]."""
         return data[1]
+
+    def logits(self, models: Sequence[Vector], data: Rows) -> Floats:
+        """[k, rows, classes]."""
+        rows = torch.from_numpy(data[0])
+        flats = [torch.from_numpy(np.asarray(model, dtype=np.float32)) for model in models]
+        with torch.no_grad():
+            return np.stack([self.model.one(self.model.split(flat), rows).numpy() for flat in flats])
+
+    def quality(self, model: Vector, data: Rows) -> Quality:
+        """Accuracy and loss."""
+        return class_quality(self.logits([model], data)[0], data[1])
+
+    def rows(self, data: Rows) -> int:
+        """One label a row."""
+        return len(data[1])
 
     def _optimizer(self, flat: torch.Tensor) -> torch.optim.Optimizer:
         if self.optimizer == "adam":

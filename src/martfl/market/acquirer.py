@@ -25,10 +25,11 @@ from martfl.market.models import write_model
 from martfl.market.purchases import OFFENCES, Purchases
 from martfl.market.rules import check_contract
 from martfl.market.settling import Acting, Settler
-from martfl.market.steps import Judged, MarketOpened, ModelPosted, Over, Selected
-from martfl.market.task import Floats, Task
+from martfl.market.steps import Judged, MarketOpened, Measured, ModelPosted, Over, Selected
+from martfl.market.task import Floats, check_task
 from martfl.market.terms import Terms, to_toml
-from martfl.selection import Selection, Strategy, make_strategy
+from martfl.selection import Selection, Strategy, make_strategy, sentence
+from martfl.tasks.protocol import Task, as_task
 
 log = logging.getLogger(__name__)
 KEPT_BLOBS = frozenset({"model", "state"})  # of an epoch that is over
@@ -80,6 +81,7 @@ class Acquirer:
     tell: Tell = field(default=lambda epoch, step, text: log.info("epoch %d, %s: %s", epoch, step, text))
 
     def __post_init__(self) -> None:
+        self.task = check_task(self.terms, as_task(self.task))
         check_contract(self.terms, self.trading, self.settler)
         posted = self.trading.terms()
         if posted.acquirer != self.account.address:
@@ -127,7 +129,7 @@ class Acquirer:
         shares = epoch.shares(desk, weights)
         epoch.accept(desk.purchases, shares)
         file = epoch.publish(desk.file, shares)
-        write_model(self.journal.folder / "models", epoch.number, file)
+        write_model(self.journal.folder, epoch.number, file)
         epoch.prove(desk.purchases, desk.file, file, shares)  # first: the block that draws is soon out of reach
         desk.purchases.answer_reveals()
         epoch.hand_out(file)
@@ -232,10 +234,12 @@ class Acquirer:
                 return self.strategy.unpack(kept)
         return self.strategy.start()
 
-    def _measure(self, epoch: int) -> float:
+    def _measure(self, epoch: int) -> Measured:
         """How good the model of `epoch` is on the root data: all that an acquirer can measure."""
-        logits = self.task.logits(self.settler.floats(self.model_file(epoch)), self.root)
-        return float(np.mean(logits.argmax(axis=1) == self.task.labels(self.root)))
+        model = np.asarray(self.settler.floats(self.model_file(epoch)), np.float32)
+        found = self.task.quality(model, self.root)
+        finite = {name: value for name, value in found.items() if np.isfinite(value)}
+        return Measured(measure=next(iter(found), ""), values=finite)
 
 
 def _described(rule: str, selection: Selection, desk: Desk) -> Selected:
@@ -243,12 +247,12 @@ def _described(rule: str, selection: Selection, desk: Desk) -> Selected:
         name: Judged(
             score=None if np.isnan(selection.scores[i]) else round(float(selection.scores[i]), 2),
             weight=float(selection.weights[i]),
-            role=str(selection.roles[i]),
-            reason=selection.reasons[i].code.value,
-            facts={name: number for name, number in selection.reasons[i].data.items() if np.isfinite(number)},
-            words=selection.reason(i),
+            role=reason.role.value,
+            reason=reason.code.value,
+            facts={fact: number for fact, number in reason.data.items() if np.isfinite(number)},
+            words=sentence(reason),
         )
-        for i, name in enumerate(desk.providers)
+        for i, (name, reason) in enumerate(zip(desk.providers, selection.reasons, strict=True))
     }
     return Selected(
         rule=rule,

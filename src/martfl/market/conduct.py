@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from martfl.market.task import Floats, Task
+from martfl.market.task import Floats
+from martfl.tasks.layout import Vector
+from martfl.tasks.protocol import Task, train_checked
 
 
 @dataclass(frozen=True, eq=False)
@@ -12,8 +14,8 @@ class Lesson:
 
     task: Task
     data: Any
-    model: Floats  # [m] the global model
-    before: Floats | None  # [m] the global model of the epoch before, where the provider saw it
+    model: Vector  # [m] the global model
+    before: Vector | None  # [m] the global model of the epoch before, where the provider saw it
     seed: int
 
 
@@ -33,7 +35,7 @@ class Honest:
 
     def update(self, lesson: Lesson) -> Floats:
         """What training gives."""
-        return lesson.task.train(lesson.model, lesson.data, seed=lesson.seed)
+        return train_checked(lesson.task, lesson.model, lesson.data, seed=lesson.seed)
 
     def scored(self, lesson: Lesson, update: Floats) -> Floats:
         """The same."""

@@ -21,9 +21,13 @@ from martfl.market.purchases import FORGED, Purchases
 from martfl.market.settling import Settler, Shares
 from martfl.market.sketching import entries_of, first_block_after, make_scorer
 from martfl.market.steps import Drawn, Scores, Trained
-from martfl.market.task import Floats, Task
+from martfl.market.task import Floats
 from martfl.market.terms import Terms
 from martfl.scoring import Scorer
+from martfl.tasks.layout import Vector
+from martfl.tasks.protocol import Task, check_goodness, train_checked
+
+Doubles = NDArray[np.float64]
 
 
 @dataclass
@@ -46,9 +50,9 @@ class Desk:
     def __post_init__(self) -> None:
         self.epoch = self.asking.epoch
         self.providers: Sequence[str] = list(self.offers)  # [n]
-        self.model: Floats = self.settler.floats(self.file)  # [m]
+        self.model: Floats = _single(self.settler.floats(self.file))  # [m]
         reward = self.purchases.reward
-        self.asks: Floats = np.array([self.purchases.price(name) / reward for name in self.providers])  # [n]
+        self.asks: Doubles = np.array([self.purchases.price(name) / reward for name in self.providers])  # [n]
 
     # --- what a rule may see ---------------------------------------------------------------------------------------
 
@@ -56,7 +60,7 @@ class Desk:
     def own_update(self) -> Floats:
         """Trained on the root data; the same again after a restart."""
         self.journal.once(self.epoch, Trained, self._train)
-        return np.frombuffer(self.journal.blob(self.epoch, "own update") or b"", dtype=np.float64)
+        return np.frombuffer(self.journal.blob(self.epoch, "own update") or b"", dtype=np.float32)
 
     @property
     def score_error(self) -> float:
@@ -64,24 +68,23 @@ class Desk:
         return self._scorer.error.deviation
 
     @cached_property
-    def strata(self) -> NDArray[np.int64]:
-        """The true class of each root row [r]."""
-        return self.task.labels(self.root)
+    def strata(self) -> NDArray[np.int64] | None:
+        """Which root rows belong together, for classifiers the true class [r]; None where the task has no strata."""
+        return self.task.strata(self.root)
 
-    def logits(self, models: Sequence[Floats]) -> Floats:
-        """What each model gives every class for every row of the root data [k, r, classes]."""
-        return np.stack([self.task.logits(model, self.root) for model in models])
+    def goodness(self, models: Sequence[Floats]) -> Doubles:
+        """How good each model is on every row of the root data, higher is better [k, r]."""
+        found = np.asarray(self.task.goodness(_singles(models), self.root), np.float64)
+        return check_goodness(found, models=len(models), rows=self.task.rows(self.root))
 
-    def goodness(self, models: Sequence[Floats]) -> Floats:
-        """How sure each model is of the truth, for every row of the root data [k, r]."""
-        logits = self.logits(models)
-        shifted = logits - logits.max(axis=-1, keepdims=True)
-        log_p = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))  # [k, r, classes]
-        return np.asarray(np.take_along_axis(log_p, self.strata[None, :, None], axis=-1)[..., 0])
+    def logits(self, models: Sequence[Floats]) -> Doubles | None:
+        """What each model gives every class for every root row [k, r, classes]; None where there are no classes."""
+        found = self.task.logits(_singles(models), self.root)
+        return None if found is None else np.asarray(found, np.float64)
 
     # --- what a rule may do ----------------------------------------------------------------------------------------
 
-    def score(self, baseline: Floats) -> Floats:
+    def score(self, baseline: Floats) -> Doubles:
         """Cosines under encryption [n]; NaN for who gave no valid answer, and for all where the baseline is zero."""
         if not np.any(baseline):
             return np.full(len(self.providers), np.nan)
@@ -106,7 +109,7 @@ class Desk:
 
     def update_of(self, name: str) -> Floats:
         """A delivered update as numbers."""
-        return self.settler.numbers.dequantise(self.purchases.here[name].values)
+        return _single(self.settler.numbers.dequantise(self.purchases.here[name].values))
 
     def hardest_push(self, shares: Shares) -> str:
         """Whose update, at its weight, moves the parameter furthest from 0 further out than any other's."""
@@ -138,7 +141,7 @@ class Desk:
         return chosen
 
     def _train(self) -> Trained:
-        update = np.asarray(self.task.train(self.model, self.root, seed=self.epoch), dtype=np.float64)
+        update = train_checked(self.task, _single(self.model), self.root, seed=self.epoch)
         self.journal.keep(self.epoch, "own update", update.tobytes())
         return Trained()
 
@@ -187,3 +190,12 @@ class Desk:
                 self.purchases.blame(name, FORGED, f"reported {checked.reported:.2f}, the update gives {truth}")
                 return False
         return True
+
+
+def _singles(models: Sequence[Floats]) -> list[Vector]:
+    return [_single(model) for model in models]
+
+
+def _single(vector: Floats) -> Vector:
+    """As float32, which holds what tasks compute with."""
+    return np.asarray(vector, np.float32)

@@ -29,6 +29,7 @@ from martfl.market.steps import (
     Aggregated,
     HandedOut,
     Invited,
+    Measured,
     ModelPosted,
     Offers,
     Opened,
@@ -270,7 +271,7 @@ class Epoch:
 
         return self.journal.once(self.number, Paid, send)
 
-    def over(self, phase: Phase, paid: Paid, quality: float) -> None:
+    def over(self, phase: Phase, paid: Paid, quality: Measured) -> None:
         """Write the end down."""
         end = Over(phase=phase.name, refunded=paid.refunded, quality=quality)
         self.journal.once(self.number, Over, lambda: end)

@@ -1,12 +1,37 @@
-"""Published models as files beside the journal."""
+"""Published models as files beside a party's journal, for auditors and for use; each is whole or not there."""
 
+import re
 from pathlib import Path
 
+from martfl.market.terms import Terms, to_toml
 
-def write_model(folder: Path, epoch: int, file: bytes) -> Path:
-    """The model of an epoch, for auditors and for use; whole or not at all."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path, part = folder / f"epoch-{epoch}.model", folder / f"epoch-{epoch}.part"
-    part.write_bytes(file)
+FOLDER, TERMS = "models", "market.toml"
+_NAME = re.compile(r"epoch-(\d+)\.model")
+
+
+def write_model(journal: Path, epoch: int, file: bytes) -> Path:
+    """The model that an epoch published, beside the journal in this folder."""
+    return _written(journal / FOLDER / f"epoch-{epoch}.model", file)
+
+
+def keep_model(journal: Path, epoch: int, file: bytes, terms: Terms) -> None:
+    """The newest model and no other, with the market's terms: what a seller keeps."""
+    write_model(journal, epoch, file)
+    _written(journal / FOLDER / TERMS, to_toml(terms).encode())
+    for older, path in find_models(journal).items():
+        if older < epoch:
+            path.unlink()
+
+
+def find_models(journal: Path) -> dict[int, Path]:
+    """Epoch → file, of the models beside the journal in this folder."""
+    named = ((_NAME.fullmatch(path.name), path) for path in (journal / FOLDER).glob("*.model"))
+    return {int(match[1]): path for match, path in named if match}
+
+
+def _written(path: Path, content: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_bytes(content)
     part.replace(path)
     return path

@@ -10,7 +10,7 @@ import hashlib
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,16 +26,18 @@ from martfl.market.errors import MarketError, MessageError
 from martfl.market.guard import Guard
 from martfl.market.journal import Journal
 from martfl.market.meter import Meter, Stall
+from martfl.market.models import keep_model
 from martfl.market.rules import check_code, check_contract
 from martfl.market.sealing import seal
 from martfl.market.settling import Settler
 from martfl.market.shelf import Shelf
 from martfl.market.sketching import check_draw, entries_of, make_scorer
 from martfl.market.steps import BaselineSeen, KeyGiven, ModelChecked
-from martfl.market.task import Task
+from martfl.market.task import check_task
 from martfl.market.terms import Terms
 from martfl.market.watching import Watching
 from martfl.settlement.fixed_point import Overflow
+from martfl.tasks.protocol import Task, as_task
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +62,7 @@ class Provider:
     _turn: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     def __post_init__(self) -> None:
+        self.task = check_task(self.terms, as_task(self.task))
         check_code(self.trading)
         check_contract(self.terms, self.trading, self.settler)
         self.acquirer = self.trading.terms().acquirer
@@ -185,6 +188,7 @@ class Provider:
         except MarketError as error:
             self.journal.remark(request.epoch, self.acquirer, "false model", str(error))
             return ms.Verdict(epoch=request.epoch, accepted=False, reason=wire.line(str(error)))
+        keep_model(self.journal.folder, request.epoch, request.body, self._located())
         return ms.Verdict(epoch=request.epoch, accepted=True)
 
     def collect(self, request: ms.Closed) -> ms.Claimed:
@@ -206,6 +210,10 @@ class Provider:
         return self.watching.claim(epoch)
 
     # --- parts ---------------------------------------------------------------------------------------------------
+
+    def _located(self) -> Terms:
+        """The terms with where the market is, for who reads them beside the model."""
+        return replace(self.terms, chain=replace(self.terms.chain, contract=self.trading.address))
 
     def _sold(self, epoch: int, price: int) -> None:
         self.meter.sold(self.stall, epoch=epoch, price=price)

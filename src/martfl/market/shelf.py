@@ -17,11 +17,13 @@ from martfl.market.conduct import Conduct, Lesson
 from martfl.market.errors import MarketError
 from martfl.market.journal import Journal
 from martfl.market.settling import Settler
-from martfl.market.task import Floats, Task
+from martfl.market.task import Floats
 from martfl.market.wire import Market
 from martfl.settlement.fixed_point import Integers, Overflow
 from martfl.settlement.integer_file import IntegerVector, from_bytes, to_bytes
 from martfl.settlement.seal import new_secret
+from martfl.tasks.layout import Vector
+from martfl.tasks.protocol import Task
 
 log = logging.getLogger(__name__)
 MODELS = 0  # the journal's epoch for what outlives its epoch
@@ -45,8 +47,7 @@ class Shelf:
     def fill(self, epoch: int, file: bytes, conduct: Conduct, task: Task, data: Any) -> None:
         """Train, quantise, seal; all of it is kept, or nothing."""
         lesson = self._lesson(epoch, file, task, data)
-        trained = np.asarray(conduct.update(lesson), dtype=np.float64)
-        made = self.settler.numbers.quantise(trained, overflow=self.overflow)
+        made = self.settler.numbers.quantise(np.asarray(conduct.update(lesson)), overflow=self.overflow)
         if made.clipped:
             log.warning("epoch %d: %d values were clipped to the market's range", epoch, made.clipped)
         values = self.settler.numbers.dequantise(made.values)
@@ -104,8 +105,11 @@ class Shelf:
     def _lesson(self, epoch: int, file: bytes, task: Task, data: Any) -> Lesson:
         seed = int.from_bytes(hashlib.sha256(f"{epoch}/{self.seller}".encode()).digest()[:4], "big")
         before = self.journal.blob(MODELS, f"model {epoch - 1}")
-        earlier = self.settler.floats(before) if before is not None else None
-        return Lesson(task, data, self.settler.floats(file), earlier, seed)
+        earlier = self._model(before) if before is not None else None
+        return Lesson(task, data, self._model(file), earlier, seed)
+
+    def _model(self, file: bytes) -> Vector:
+        return np.asarray(self.settler.floats(file), np.float32)
 
     def _blob(self, epoch: int, name: str) -> bytes:
         kept = self.journal.blob(epoch, name)

@@ -18,6 +18,20 @@ from martfl.market.step import Sent as Sent
 from martfl.market.step import Step as Step
 from martfl.market.step import Traffic as Traffic
 
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """How good a model is: what a task measures, and which of it counts."""
+
+    measure: str
+    values: Mapping[str, float]
+
+    @property
+    def value(self) -> float | None:
+        """What counts; None where it could not be measured."""
+        return self.values.get(self.measure)
+
+
 # --- the acquirer: the market as a whole ---------------------------------------------------------------------------
 
 
@@ -31,7 +45,7 @@ class MarketOpened(Step):
     chain: int
     acquirer: str
     parameters: int
-    quality: float  # of the initial model on the root data
+    quality: Measured  # of the initial model on the root data
     seed: int  # of the rule's draws
     terms: str  # TOML
 
@@ -236,7 +250,7 @@ class Over(Step):
     step = "over"
     phase: str
     refunded: int
-    quality: float
+    quality: Measured  # of the model that stands, on the root data
 
 
 KINDS: dict[str, type[Step]] = {kind.step: kind for kind in Step.__subclasses__()}

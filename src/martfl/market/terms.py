@@ -1,6 +1,7 @@
 """The terms of a market, as `market.toml` states them and as their hash on chain binds everybody.
 
-Everything here is hashed but `[chain]`, which says where the market is found.
+Everything here is hashed but `[chain]`, which says where the market is found, and the list `[layout]`, whose own hash
+stands in `[task]`.
 """
 
 import hashlib
@@ -14,6 +15,8 @@ from martfl.market.errors import TermsError
 from martfl.market.terms_parts import StatedTerms
 from martfl.market.terms_rules import broken_rules
 
+NOT_HASHED = ("chain", "layout")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Terms(StatedTerms):
@@ -26,7 +29,7 @@ class Terms(StatedTerms):
     @property
     def hash(self) -> bytes:
         """SHA-256 of the agreed part in canonical JSON: what the contract holds."""
-        agreed = {key: value for key, value in asdict(self).items() if key != "chain"}
+        agreed = {key: value for key, value in asdict(self).items() if key not in NOT_HASHED}
         return hashlib.sha256(json.dumps(agreed, sort_keys=True, separators=(",", ":")).encode()).digest()
 
 
@@ -52,10 +55,10 @@ def to_toml(terms: Terms) -> str:
     lines = [f"name = {_toml(sections.pop('name'))}"]
     for section, content in sections.items():
         tables = {key: value for key, value in content.items() if isinstance(value, dict)}
-        lines += ["", f"[{section}]", *(f"{k} = {_toml(v)}" for k, v in content.items() if k not in tables)]
+        lines += ["", f"[{section}]", *(f"{_key(k)} = {_toml(v)}" for k, v in content.items() if k not in tables)]
         for key, table in tables.items():
             if table:
-                lines += ["", f"[{section}.{key}]", *(f"{_toml(k)} = {_toml(v)}" for k, v in table.items())]
+                lines += ["", f"[{section}.{key}]", *(f"{_key(k)} = {_toml(v)}" for k, v in table.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -82,12 +85,16 @@ def _value(kind: Any, value: Any, where: str) -> Any:
     return value
 
 
+def _key(name: str) -> str:
+    return name if name.isascii() and name.isidentifier() else _toml(name)
+
+
 def _toml(value: Any) -> str:
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{_toml(str(k))} = {_toml(v)}' for k, v in value.items())}}}"
+        return f"{{{', '.join(f'{_key(str(k))} = {_toml(v)}' for k, v in value.items())}}}"
     # JSON's strings are TOML's, but for the characters that JSON writes as pairs and the one it leaves alone.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

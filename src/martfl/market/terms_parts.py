@@ -10,10 +10,14 @@ LEAST_STEPS = 1 << 24
 
 @dataclass(frozen=True, kw_only=True)
 class TaskTerms:
-    """What is trained: `entry` names a function that makes the task; `options` are its arguments."""
+    """What is trained: `entry` names a function that makes the task; `options` are its arguments.
+
+    `layout` is the hash of the names, shapes and types of what is traded; empty where the terms do not state it.
+    """
 
     entry: str
     options: dict[str, Any] = field(default_factory=dict)
+    layout: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,4 +128,5 @@ class StatedTerms:
     scoring: ScoringTerms = ScoringTerms()
     selection: SelectionTerms = SelectionTerms()
     reputation: ReputationTerms = ReputationTerms()
+    layout: dict[str, str] = field(default_factory=dict)  # name → type and shape; `task.layout` is its hash
     chain: ChainTerms = ChainTerms()

@@ -7,6 +7,7 @@ from eth_utils.address import is_address
 
 from martfl.market.terms_parts import LEAST_STEPS, StatedTerms
 from martfl.selection import STRATEGIES
+from martfl.tasks.layout import Layout
 
 SCHEMES = ("exact", "sampled")
 SETUPS = ("ceremony", "alone")
@@ -25,6 +26,9 @@ def _names(terms: StatedTerms) -> Iterator[Rule]:
     yield ":" in terms.task.entry, f"task.entry must be 'module:function', got {terms.task.entry!r}"
     for name, options in (("task", terms.task.options), ("selection", terms.selection.options)):
         yield _is_plain(options), f"{name}.options must be texts, numbers, truth values, lists and tables of them"
+    if terms.layout:
+        listed = Layout.from_table(terms.layout).hash
+        yield terms.task.layout == listed, f"task.layout must be the hash of [layout], {listed}"
     yield terms.chain.since >= 0, f"chain.since must not be negative, got {terms.chain.since}"
 
 

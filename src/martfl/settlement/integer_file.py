@@ -61,6 +61,7 @@ class Header:
     epoch: int
     parameters: int
     scale: float
+    content: bytes  # the hash that it states
 
 
 def peek(data: bytes) -> Header:
@@ -71,7 +72,7 @@ def peek(data: bytes) -> Header:
     known = {code: kind for kind, code in _KINDS.items()}
     if magic != _MAGIC or version != VERSION or number not in known or count < 1:
         raise FileError(f"format {_MAGIC!r} version {VERSION} expected, got {magic!r} version {version}")
-    return Header(known[number], epoch, count, scale)
+    return Header(known[number], epoch, count, scale, data[_FIELDS.size : HEADER_BYTES])
 
 
 def write(vector: IntegerVector, stream: BinaryIO) -> bytes:

@@ -15,12 +15,14 @@ TINY_RUN = f"{TINY} --only rule=fltrust"
 ONE_DATASET = "--only dataset=trec"
 SMALLER = {  # the whole command line → what is put behind it; the first that matches
     r"martfl demo": "--providers 2 --epochs 1 --malicious 0 --attack none --out runs/demo",
+    r"martfl demo --task hospitals .*": "--epochs 1",
     r"martfl bench selection": "--providers 30",
     r"martfl bench scoring .*": "--parameters 8192 --repeats 1",
     r"martfl bench scoring-privacy .*": "--parameters 16384 --sketch 4096 --epochs 6",
     r"martfl bench settlement .*": "--parameters 240 --providers 3 --samples 4",
     r"martfl ceremony start .*": "--providers 1 --samples 1",
     r"martfl bench gas .*": "--providers 3 --samples 4",
+    r"martfl bench market .*--parameters .*": "--parameters 20000 --providers 2",
     r"martfl bench market .*": "--providers 2",
     r"martfl bench lab .*": "--device cpu --datasets digits --rounds 1 --repeats 1",
     r"python -m martfl\.lab bench .*": "--device cpu --datasets digits --rounds 1",
@@ -52,6 +54,8 @@ EXEMPT = {  # the beginning of a command line → why no test types it
     "make check": "the same by its other name",
     "make lint": "a part of it",
     "pytest": "the same for some tests",
+    "pip install": "installs from the network; what it installs is what runs the tests",
+    "martfl demo --task lora": "needs a language model; tests/tasks/test_lora_market.py runs it with a small one",
     "martfl lab run experiments/untargeted.toml --ray": "needs a cluster, which tests/lab/cluster starts",
 }
 

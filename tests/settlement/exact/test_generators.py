@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from py_arkworks_bls12381 import G1Point
 
+from martfl.cache import cache_folder
 from martfl.settlement import SettlementError
 from martfl.settlement.exact import Generators, blst, cache_file
 from martfl.settlement.exact.generators import BLOCK_POINTS, DOMAIN, FILE, blinding_generator, make_block, make_blocks
@@ -147,10 +148,10 @@ def test_every_number_of_blocks_within_the_pins_ends_at_a_pin():
 
 def test_the_folder_follows_the_environment(monkeypatch, tmp_path):
     monkeypatch.setenv("MARTFL_CACHE", str(tmp_path / "own"))
-    assert cache_file.default_folder() == tmp_path / "own"
+    assert cache_folder() == tmp_path / "own"
     monkeypatch.delenv("MARTFL_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_file.default_folder() == tmp_path / "martfl"
+    assert cache_folder() == tmp_path / "martfl"
 
 
 def test_a_cache_that_cannot_be_written_only_costs_time(two_blocks, caplog):
@@ -163,3 +164,21 @@ def test_counts_below_one_and_beyond_what_is_loaded_are_refused(folder):
         Generators.load(0)
     with pytest.raises(SettlementError, match="1025 generators are needed, 1024 are loaded"):
         Generators.load(1024, folder=folder).take(1025)
+
+
+def test_who_is_interrupted_while_it_makes_generators_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache_file, "STORED_STEP", 2)
+    heard = []
+
+    def stop(done, total):
+        heard.append((done, total))
+        if done == 5 * BLOCK_POINTS:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Generators.load(6 * BLOCK_POINTS, folder=tmp_path, progress=stop)
+    assert heard[-1] == (5 * BLOCK_POINTS, 6 * BLOCK_POINTS)
+    heard.clear()
+    loaded = Generators.load(6 * BLOCK_POINTS, folder=tmp_path, progress=lambda *now: heard.append(now))
+    assert heard == [(BLOCK_POINTS, 2 * BLOCK_POINTS), (2 * BLOCK_POINTS, 2 * BLOCK_POINTS)]
+    assert loaded.affine.tobytes() == b"".join(make_blocks(0, 6))

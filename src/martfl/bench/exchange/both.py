@@ -70,8 +70,9 @@ def subtraction() -> Outcome:
         file, base = acquirer.model_file(1), acquirer.model_file(0)
         rogue = world.rogues[0]
         step = world.settler.floats(file) - world.settler.floats(base)
-        own = rogue.task.train(world.settler.floats(base), rogue.data, seed=0)
+        model = np.asarray(world.settler.floats(base), np.float32)
+        own = rogue.task.train(model, rogue.data, seed=0)
         rest = step - 0.5 * own
-        theirs = world.honest[0].task.train(world.settler.floats(base), world.honest[0].data, seed=0)
+        theirs = world.honest[0].task.train(model, world.honest[0].data, seed=0)
         alike = float(rest @ theirs / (np.linalg.norm(rest) * np.linalg.norm(theirs)))
         return Outcome(gain=ASK if alike > 0.99 else 0, short=0)

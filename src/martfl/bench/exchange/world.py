@@ -30,8 +30,9 @@ from martfl.market.purchases import Purchases
 from martfl.market.settling import Acting, Settler, make_settler
 from martfl.market.steps import KeyGiven
 from martfl.market.terms import Terms, read_terms
-from martfl.selection import Selection
-from martfl.selection.reasons import Code, because
+from martfl.selection import Code, Selection
+from martfl.selection.reasons import because
+from martfl.tasks.protocol import as_task
 
 REWARD = 10**18
 ASK = 5 * 10**16
@@ -118,7 +119,16 @@ class World:
         """The product's buyer, with a rule that buys everybody."""
         journal = self.stack.enter_context(Journal(self.folder / options.pop("place", "acquirer")))
         made = Acquirer(
-            self.terms, Plane(), rows(0), self.trading, self.settler, self.link(), self.clock(), journal, self.buyer, 0
+            self.terms,
+            as_task(Plane()),
+            rows(0),
+            self.trading,
+            self.settler,
+            self.link(),
+            self.clock(),
+            journal,
+            self.buyer,
+            0,
         )
         made.tell = lambda *_: None
         made.strategy = options.get("strategy", BuyEverybody())

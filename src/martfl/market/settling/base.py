@@ -118,10 +118,10 @@ class Settler(Protocol):
     def refutation(self, body: bytes, secret: bytes) -> Any | None:
         """What refutes a sealed update on chain; None where it is sound."""
 
-    def start(self, model: NDArray[np.float64]) -> ExactStart | SampledStart:
+    def start(self, model: NDArray[np.floating[Any]]) -> ExactStart | SampledStart:
         """What the contract is deployed with."""
 
-    def first_file(self, model: NDArray[np.float64]) -> bytes:
+    def first_file(self, model: NDArray[np.floating[Any]]) -> bytes:
         """The initial model as a file."""
 
     def aggregate(self, file: bytes, shares: Shares, *, epoch: int) -> bytes:

@@ -76,7 +76,7 @@ class ExactSettler:
         leaf = exact.find_false_leaf(body, secret, self.key)
         return None if leaf is None else exact.refutation(body, secret, self.key, leaf)
 
-    def start(self, model: NDArray[np.float64]) -> ExactStart:
+    def start(self, model: NDArray[np.floating[Any]]) -> ExactStart:
         """C_W^0, at the public blinding, and the generators."""
         values = self.numbers.quantise_model(model)
         point = exact.commit_initial(values, self.key).to_eip2537()
@@ -85,7 +85,7 @@ class ExactSettler:
             layout=self._layout(), model=ExactModel(content=digest, blinding=exact.INITIAL_BLINDING, point=point)
         )
 
-    def first_file(self, model: NDArray[np.float64]) -> bytes:
+    def first_file(self, model: NDArray[np.floating[Any]]) -> bytes:
         """The initial model's file."""
         return to_bytes(self._model(self.numbers.quantise_model(model), 0))
 

@@ -115,13 +115,13 @@ class SampledSettler:
         leaf = sealed.find_false_leaf(body, secret, self._words)
         return None if leaf is None else sealed.refutation(body, secret, self._words, leaf)
 
-    def start(self, model: NDArray[np.float64]) -> SampledStart:
+    def start(self, model: NDArray[np.floating[Any]]) -> SampledStart:
         """The initial model's root, and the circuit that the market will be settled by."""
         values = self.quantisation.model.quantise(model).values
         content = content_hash(self._vector(values, 0))
         return SampledStart(sampling=self._sampling(), root=self._tree(values).root, content=content)
 
-    def first_file(self, model: NDArray[np.float64]) -> bytes:
+    def first_file(self, model: NDArray[np.floating[Any]]) -> bytes:
         """The initial model's file."""
         return to_bytes(self._vector(self.quantisation.model.quantise(model).values, 0))
 

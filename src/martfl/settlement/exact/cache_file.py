@@ -22,21 +22,16 @@ from importlib import resources
 from pathlib import Path
 from typing import BinaryIO
 
+from martfl.cache import cache_folder
 from martfl.settlement.errors import SettlementError
 
 PINNED_STEP = 16  # there is a pin after every block up to here, then after every multiple of it
+STORED_STEP = 32 * PINNED_STEP  # blocks that are made between two times that the file is written
 _HEADER = struct.Struct("<8sII")
 _LARGEST = 1 << 20  # blocks; a header that claims more is not ours
 
 log = logging.getLogger(__name__)
 Make = Callable[[int, int], Sequence[bytes]]  # blocks first … stop − 1
-
-
-def default_folder() -> Path:
-    """`MARTFL_CACHE`, or martfl's folder in the user's cache folder."""
-    if named := os.environ.get("MARTFL_CACHE"):
-        return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "martfl"
 
 
 def whole_steps(blocks: int) -> int:
@@ -62,17 +57,18 @@ class CacheFile:
 
     def load(self, needed: int, make: Make, *, folder: Path | None = None) -> list[bytes]:
         """At least `needed` blocks, from the file where they are sound; what is missing is made and stored."""
-        path, wanted = (folder or default_folder()) / self.name, whole_steps(needed)
+        path, wanted = (folder or cache_folder()) / self.name, whole_steps(needed)
         blocks = self.read(path, wanted)
-        if len(blocks) == wanted:
-            return blocks
-        blocks += make(len(blocks), wanted)
-        if self._confirmed(blocks) < len(blocks):
-            raise SettlementError(f"blocks made for {self.name} differ from their pins: this machine computes wrongly")
-        try:
-            self.write(path, blocks)
-        except OSError as error:
-            log.warning("%s cannot be kept, so that it is made each time: %s", path, error)
+        while len(blocks) < wanted:  # what is made is stored from time to time: who is interrupted goes on from there
+            blocks += make(len(blocks), min(len(blocks) + STORED_STEP, wanted))
+            if self._confirmed(blocks) < len(blocks):
+                raise SettlementError(
+                    f"blocks made for {self.name} differ from their pins: this machine computes wrongly"
+                )
+            try:
+                self.write(path, blocks)
+            except OSError as error:
+                log.warning("%s cannot be kept, so that it is made each time: %s", path, error)
         return blocks
 
     def read(self, path: Path, wanted: int) -> list[bytes]:

@@ -5,6 +5,7 @@
 Generator i does not depend on how many there are, so one cache file serves every model and only grows.
 """
 
+import logging
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,13 +20,15 @@ from martfl import waiting
 from martfl.settlement.errors import SettlementError
 from martfl.settlement.exact import blst, plain
 from martfl.settlement.exact.blst import POINT_WORDS, Points
-from martfl.settlement.exact.cache_file import CacheFile
+from martfl.settlement.exact.cache_file import CacheFile, whole_steps
 
 DOMAIN = b"MARTFL-V01-CS01-with-BLS12381G1_XMD:SHA-256_SSWU_RO_"
 BLOCK_POINTS = 512  # 96 bytes each: x, then y, in Montgomery form, so that a loaded file is ready for use
 FILE = CacheFile(
     name="generators-v2.bin", magic=b"MARTFLG1", version=2, block_bytes=96 * BLOCK_POINTS, pinned="pins.json"
 )
+MANY = 512  # blocks that somebody who waits for them is told of
+log = logging.getLogger(__name__)
 Progress = Callable[[int, int], None]  # (generators made, generators to make)
 
 
@@ -40,11 +43,8 @@ class Generators:
         """At least `count` generators from the cache in `folder`; what is missing or corrupted is made and stored."""
         if count < 1:
             raise SettlementError(f"at least one generator, got {count}")
-        blocks = FILE.load(
-            -(-count // BLOCK_POINTS),
-            lambda first, stop: make_blocks(first, stop, progress=progress),
-            folder=folder,
-        )
+        needed = -(-count // BLOCK_POINTS)
+        blocks = FILE.load(needed, _Making(whole_steps(needed), progress), folder=folder)
         words = np.frombuffer(b"".join(blocks), "<u8").astype(np.uint64, copy=False)
         return cls(words.reshape(-1, POINT_WORDS))
 
@@ -65,6 +65,26 @@ class Generators:
             return [plain.coordinates(row.astype("<u8").tobytes()) for row in chosen]
         flat = library.coordinates(chosen)
         return [flat[at : at + 96] for at in range(0, len(flat), 96)]
+
+
+@dataclass
+class _Making:
+    """Makes blocks up to `wanted`, and tells how far that is."""
+
+    wanted: int
+    progress: Progress | None
+    begun: int | None = None  # the first block that was missing
+
+    def __call__(self, first: int, stop: int) -> list[bytes]:
+        if self.begun is None:
+            self.begun = first
+            if self.progress is None and self.wanted - first > MANY:
+                log.warning("making %d generators, once: this takes minutes", (self.wanted - first) * BLOCK_POINTS)
+        return make_blocks(first, stop, progress=self._listener(first - self.begun))
+
+    def _listener(self, before: int) -> Progress | None:
+        tell, total = self.progress, (self.wanted - (self.begun or 0)) * BLOCK_POINTS
+        return None if tell is None else lambda done, _: tell(before * BLOCK_POINTS + done, total)
 
 
 @cache

@@ -1,0 +1,88 @@
+"""What the market's bench trades: a lab's dataset, a network of a chosen size, or adapters of a language model."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from martfl.errors import InputError
+from martfl.lab.data import load_dataset
+from martfl.lab.task import make_task
+from martfl.tasks.protocol import Task
+from martfl.tasks.torch_task import TorchTask
+
+LAB = ("fmnist", "digits")
+NETWORK, LORA = "network", "lora"
+ROOT_ROWS = 200
+WIDTH, CLASSES, ROWS, PASSES = 256, 10, 2000, 4  # of the network, of a seller's rows, of its training
+LORA_ROOT = 16  # texts
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A task with a buyer's rows and every seller's."""
+
+    name: str
+    task: Task
+    root: Any
+    shares: Sequence[Any]
+
+
+def make_subject(name: str = "", *, parameters: int = 0, providers: int) -> Subject:
+    """By name; where only a size is named, a network of that size."""
+    lab = "fmnist" if os.environ.get("MARTFL_DATA") else "digits"
+    chosen = name or (NETWORK if parameters else lab)
+    if chosen not in (*LAB, NETWORK, LORA):
+        raise InputError(f"the bench trades {', '.join((*LAB, NETWORK, LORA))}, got {chosen!r}")
+    if parameters and chosen in LAB:
+        raise InputError(f"{chosen} has a model of its own: a size is for {NETWORK} and {LORA}, got {parameters}")
+    if chosen in LAB:
+        return _from_lab(chosen, providers)
+    return (_network if chosen == NETWORK else _lora)(parameters or 1_000_000, providers)
+
+
+def _from_lab(name: str, providers: int) -> Subject:
+    data = load_dataset(name)
+    order = np.random.default_rng(0).permutation(len(data.train_y))
+    root, *rest = (order[:ROOT_ROWS], *np.array_split(order[ROOT_ROWS:], providers))
+    held = [(data.train_x[rows], data.train_y[rows]) for rows in (root, *rest)]
+    return Subject(name, make_task(name), held[0], held[1:])
+
+
+def _network(parameters: int, providers: int) -> Subject:
+    """One wide layer on made-up rows: m = h·(256 + 1 + 10) + 10."""
+    hidden = (parameters - CLASSES) // (WIDTH + 1 + CLASSES)
+    if hidden < 1:
+        raise InputError(f"the network has at least {WIDTH + 1 + 2 * CLASSES} parameters, got {parameters}")
+
+    def make() -> nn.Module:
+        return nn.Sequential(nn.Linear(WIDTH, hidden), nn.ReLU(), nn.Linear(hidden, CLASSES))
+
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=(WIDTH, CLASSES)).astype(np.float32)
+
+    def rows(count: int) -> tuple[Any, Any]:
+        x = rng.normal(size=(count, WIDTH)).astype(np.float32)
+        return x, (x @ truth).argmax(axis=1)
+
+    task = TorchTask(make, epochs=PASSES)
+    return Subject(NETWORK, task, rows(ROOT_ROWS), [rows(ROWS) for _ in range(providers)])
+
+
+def _lora(parameters: int, providers: int) -> Subject:
+    """The largest rank of SmolLM2's adapters that has no more parameters; twelve batches of 4 × 128 tokens."""
+    from martfl.demo.lora import BASE, base_identity
+    from martfl.tasks.lora_task import lora
+    from martfl.tasks.speeches import by_play, load_speeches
+
+    given: dict[str, Any] = {"base": BASE, "identity": base_identity(BASE), "tokens": 128, "steps": 12}
+    one = lora(**given, rank=1).layout.size
+    if parameters < one:
+        raise InputError(f"an adapter of rank 1 has {one} parameters, got {parameters}")
+    plays = list(by_play(load_speeches()).values())
+    task = lora(**given, rank=parameters // one)
+    shares = [plays[1 + i % (len(plays) - 1)] for i in range(providers)]
+    return Subject(LORA, task, plays[0][:LORA_ROOT], shares)

@@ -1,0 +1,72 @@
+"""The demo of hospitals: Cleveland buys from three others that differ by nature, and from a careless one.
+
+The careless clinic holds real patients, a third of the Hungarian hospital's, with diagnoses of other patients: somebody
+sorted one column of its table.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from martfl.demo.options import DemoOptions
+from martfl.demo.scene import Scene, Seller
+from martfl.tasks import hospitals
+from martfl.tasks.layout import Vector
+from martfl.tasks.sources import Pair
+from martfl.tasks.torch_task import Progress, TorchTask
+
+ROOT_ROWS = 120
+CARELESS = "careless: diagnoses mixed up"
+
+
+def hospitals_scene(options: DemoOptions, *, progress: Progress | None = None) -> Scene:
+    """Who buys, who sells, and what."""
+    rng = np.random.default_rng([options.seed, 4])
+    own = _shuffled(hospitals.load_hospital("cleveland"), rng)
+    hungarian = _shuffled(hospitals.load_hospital("hungarian"), rng)
+    third = len(hungarian[1]) // 3
+    training: dict[str, Any] = {"seed": options.seed}
+    task = replace(hospitals.heart(**training), progress=progress)
+    root, test = _part(own, slice(None, ROOT_ROWS)), _part(own, slice(ROOT_ROWS, None))
+    return Scene(
+        task=task,
+        entry="martfl.tasks.hospitals:heart",
+        options=training,
+        root=root,
+        test=test,
+        sellers=[
+            Seller("Budapest", _part(hungarian, slice(third, None))),
+            Seller("Zurich and Basel", hospitals.load_hospital("switzerland")),
+            Seller("Long Beach", hospitals.load_hospital("long-beach")),
+            Seller("Careless", _mixed_up(_part(hungarian, slice(None, third)), rng), CARELESS),
+        ],
+        settlement={"scheme": options.settlement, "scale": 2.0**-14, "update_limit": 2.0, "samples": 16},
+        rule=options.rule,
+        seed=options.seed,
+        ending=lambda first, last, folder: {"Cleveland alone": _alone(task, first, options.epochs, root, test)},
+    )
+
+
+def _alone(task: TorchTask, model: Vector, epochs: int, root: Pair, test: Pair) -> str:
+    """What the buyer's own rows would have come to without a market, with as many epochs of training."""
+    for epoch in range(1, epochs + 1):
+        model = model + task.train(model, root, seed=epoch)
+    found = task.quality(model, test)
+    measured = f"accuracy {100 * found['accuracy']:.1f} %, AUC {100 * found['auc']:.1f} %"
+    return f"{measured} on the same patients, trained on its own {len(root[1])} for as long"
+
+
+def _shuffled(rows: Pair, rng: np.random.Generator) -> Pair:
+    order = rng.permutation(len(rows[1]))
+    return rows[0][order], rows[1][order]
+
+
+def _part(rows: Pair, part: slice) -> Pair:
+    return rows[0][part], rows[1][part]
+
+
+def _mixed_up(rows: Pair, rng: np.random.Generator) -> Pair:
+    """Patients with the diagnoses of a sorted column."""
+    patients, ill = rows
+    return patients[np.argsort(-patients[:, 0], kind="stable")], np.sort(ill)

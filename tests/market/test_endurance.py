@@ -26,7 +26,7 @@ def open_files():
 
 def blobs(market):
     """Bytes of the parties' blobs, beside the models and memories that stay."""
-    size = "SELECT COALESCE(SUM(LENGTH(data)), 0) FROM blobs WHERE name NOT IN ('model', 'state')"
+    size = "SELECT COALESCE(SUM(LENGTH(data)), 0) FROM blobs WHERE name NOT LIKE 'model%' AND name <> 'state'"
     journals = [file for file in market.open_files.values() if isinstance(file, Journal)]
     return sum(journal._db.execute(size).fetchone()[0] for journal in journals)
 

@@ -277,13 +277,15 @@ def swarm_of_ask_zero() -> Outcome:
 
 @strategy("a cartel of all sellers that asks for everything")
 def cartel() -> Outcome:
-    with open_world(honest=0, others=3) as world:
-        for i in range(3):
+    """Four, whose equal weights leave no dust with the buyer when they play fair: dust is nobody's gain."""
+    count = 4
+    with open_world(honest=0, others=count) as world:
+        for i in range(count):
             world.rogue(i)
         world.acquirer().run(1)
         fair = of_sellers(world, fair=0).gain
-    with open_world(honest=0, others=3) as world:
-        for i in range(3):
+    with open_world(honest=0, others=count) as world:
+        for i in range(count):
             world.rogue(i, ask=world.terms.money.reward // 2)
         world.acquirer().run(1)
         return of_sellers(world, fair=fair)

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from martfl.cli.output import JsonFlag, emit, table
+from martfl.cli.output import JsonFlag, emit
+from martfl.tables import table
 
 app = typer.Typer(no_args_is_help=True, help="Measure; every figure is of this run, with its peer beside it.")
 
@@ -99,7 +100,7 @@ def lab(
     json: JsonFlag = False,
 ) -> None:
     """Seconds a round of the lab, evaluation included, beside a plain loop over clients."""
-    from martfl.bench.lab import DATASETS, bench_lab
+    from martfl.lab.timing import DATASETS, bench_lab
 
     names = tuple(datasets.split(",")) if datasets else DATASETS
     result = bench_lab(datasets=names, device=device, data=data, rounds=rounds, repeats=repeats, precision=precision)
@@ -116,6 +117,56 @@ def lab(
     ]
     heads = ["", *(t.dataset for t in result)]
     emit(result, as_json=json, render=lambda: [table(f"The lab on {result[0].device}", heads, rows)])
+
+
+@app.command()
+def payment(
+    dataset: Annotated[str, typer.Option(help="Any dataset of the lab.")] = "digits",
+    participants: Annotated[int, typer.Option(min=4, help="Sellers and the buyer.")] = 13,
+    rounds: Annotated[int, typer.Option(min=2, help="Rounds of a market.")] = 20,
+    seeds: Annotated[int, typer.Option(min=1, help="Divisions of the data.")] = 2,
+    groups: Annotated[int, typer.Option(min=0, help="Models behind the true worth; 0: rows with right labels.")] = 300,
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    data: Annotated[Path | None, typer.Option(envvar="MARTFL_DATA", help="Folder of the datasets.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Where to draw pay against rows and wrong labels.")] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Who is paid what, and what splitting, copying and cheating gains: ours beside every rival."""
+    from martfl.bench.payment import bench_payment
+    from martfl.bench.payment_tables import draw, tables
+    from martfl.lab.experiment import Runtime
+
+    runtime = Runtime(device=device, data=data)
+    if figure is not None:
+        draw(dataset=dataset, participants=participants, rounds=rounds, runtime=runtime, path=figure)
+    found = bench_payment(
+        dataset=dataset, participants=participants, rounds=rounds, seeds=seeds, groups=groups, runtime=runtime
+    )
+    emit(found, as_json=json, render=lambda: tables(found))
+
+
+@app.command()
+def valuation(
+    datasets: Annotated[str, typer.Option(help="Names separated by commas.")] = "digits",
+    participants: Annotated[int, typer.Option(min=3, help="Sellers and the buyer.")] = 31,
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    data: Annotated[Path | None, typer.Option(envvar="MARTFL_DATA", help="Folder of the datasets.")] = None,
+    rounds: Annotated[int, typer.Option(min=2, help="Rounds of which the median time is taken.")] = 5,
+    json: JsonFlag = False,
+) -> None:
+    """Seconds to value a round's updates, beside the round's training."""
+    from martfl.bench.valuation import bench_valuation
+    from martfl.lab.experiment import Runtime
+
+    runtime = Runtime(device=device, data=data)
+    names = tuple(datasets.split(","))
+    found = bench_valuation(datasets=names, participants=participants, rounds=rounds, runtime=runtime)
+    rows = [
+        (t.dataset, t.sellers, f"{t.parameters:,}", f"{t.train_s:.3f}", f"{t.value_s:.4f}", f"{t.share:.1%}")
+        for t in found
+    ]
+    heads = ["dataset", "sellers", "parameters", "training, s", "valuation, s", "share"]
+    emit(found, as_json=json, render=lambda: [table("Valuation beside a round of training", heads, rows)])
 
 
 @app.command()
@@ -156,3 +207,21 @@ def market(
     wire = f"score request {result.score_request_bytes_per_parameter:.2f}"
     wire += f", delivery {result.delivery_bytes_per_parameter:.2f}"
     emit(result, as_json=json, render=lambda: [table(title, ["step", "s", "bytes"], rows), f"{share} {wire}"])
+
+
+@app.command()
+def exchange(
+    matching: Annotated[str, typer.Option(help="Only strategies whose name has this in it.")] = "",
+    json: JsonFlag = False,
+) -> None:
+    """What breaking the rules comes to: named strategies, each played with real roles."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from martfl.bench.exchange import bench_exchange
+    from martfl.bench.exchange.tables import tables
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        job = bar.add_task("", total=None)
+        report = bench_exchange(matching=matching, tell=lambda name: bar.update(job, description=name))
+    emit(report, as_json=json, render=lambda: tables(report))

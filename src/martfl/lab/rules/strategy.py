@@ -20,7 +20,8 @@ from martfl.scoring import score_error
 from martfl.scoring.sketch import MAX_ENTRIES
 from martfl.selection import STRATEGIES, make_strategy
 from martfl.selection.explain import headline
-from martfl.selection.strategy import State
+from martfl.selection.strategy import State, Strategy
+from martfl.valuation import ByValue
 
 BASELINE_DATA = ("root", "test")
 
@@ -94,19 +95,28 @@ def judge_of(view: RoundView, baseline_data: str) -> Judge:
     return view.test_judge
 
 
-def start(name: str, options: Mapping[str, Any]) -> State:
+VALUES = ("", "information")
+
+
+def build(name: str, options: Mapping[str, Any], value: str) -> Strategy:
+    """The strategy, with weights by what updates add where `value` says so."""
+    inner = make_strategy(name, **options)
+    return ByValue(inner=inner) if value else inner
+
+
+def start(name: str, options: Mapping[str, Any], value: str) -> State:
     """The strategy's first state."""
-    return make_strategy(name, **options).start()
+    return build(name, options, value).start()
 
 
 def step(
-    state: State, view: RoundView, *, name: str, options: Mapping[str, Any], baseline_data: str, sketch: int
+    state: State, view: RoundView, *, name: str, options: Mapping[str, Any], baseline_data: str, sketch: int, value: str
 ) -> tuple[State, Decision]:
     """One epoch: trade, aggregate.
 
     With sketches, the same epoch is decided beside it with exact cosines, to see whose fate the sketch changed.
     """
-    strategy, judge = make_strategy(name, **options), judge_of(view, baseline_data)
+    strategy, judge = build(name, options, value), judge_of(view, baseline_data)
     before, rng = state, copy.deepcopy(view.rng)
     buyer = LabBuyer(view, judge, sketch=sketch)
     state, chosen = strategy.trade(state, buyer, view.rng)
@@ -124,22 +134,25 @@ def step(
 
 
 def strategy_rule(name: str, paper: str) -> Callable[..., Rule]:
-    """A maker of rules from a registered strategy; it takes its own parameters, `baseline_data` and `sketch`."""
+    """A maker of rules from a registered strategy, with `baseline_data`, `sketch` and `value` beside its parameters."""
 
-    def make(*, baseline_data: str = "root", sketch: int = 0, **options: Any) -> Rule:
+    def make(*, baseline_data: str = "root", sketch: int = 0, value: str = "", **options: Any) -> Rule:
         if baseline_data not in BASELINE_DATA:
             raise InputError(f"unknown baseline_data {baseline_data!r}: choose one of {', '.join(BASELINE_DATA)}")
         options = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
         if not 0 <= sketch <= MAX_ENTRIES:
             raise InputError(f"sketch must have 0 (none) to {MAX_ENTRIES} entries, got {sketch}")
+        if value not in VALUES:
+            raise InputError(f"unknown value {value!r}: choose one of {', '.join(filter(None, VALUES))}, or none")
         make_strategy(name, **options)  # refuse bad parameters now, not in the first round
-        bound = partial(step, name=name, options=options, baseline_data=baseline_data, sketch=sketch)
-        return Rule(name, paper, server_driven=True, init=partial(start, name, options), step=bound)
+        bound = partial(step, name=name, options=options, baseline_data=baseline_data, sketch=sketch, value=value)
+        return Rule(name, paper, server_driven=True, init=partial(start, name, options, value), step=bound)
 
     own = list(inspect.signature(STRATEGIES[name]).parameters.values())
     extra = [
         inspect.Parameter("baseline_data", inspect.Parameter.KEYWORD_ONLY, default="root", annotation=str),
         inspect.Parameter("sketch", inspect.Parameter.KEYWORD_ONLY, default=0, annotation=int),
+        inspect.Parameter("value", inspect.Parameter.KEYWORD_ONLY, default="", annotation=str),
     ]
     parts = sorted([*own, *extra], key=lambda part: part.kind)  # a variadic one comes last
     make.__signature__ = inspect.Signature(parts)  # type: ignore[attr-defined]

@@ -1,0 +1,131 @@
+"""A market of wallets: rounds of training in which every way to pay sees the same updates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from martfl.lab.attacks import Attack, Rows
+from martfl.lab.clients import ACQUIRER, Client, Clients, make_clients
+from martfl.lab.config import RunConfig
+from martfl.lab.data import Dataset, load_dataset
+from martfl.lab.evaluate import RowJudge, logits_many, make_rowset
+from martfl.lab.exam import Exam, make_exam
+from martfl.lab.models import Model, make_model
+from martfl.lab.payment.sellers import Trained, Wallet
+from martfl.lab.randomness import device_stream, stream
+from martfl.lab.rules import RoundView
+from martfl.lab.rules.strategy import LabBuyer
+from martfl.lab.runtime import Runtime
+from martfl.lab.splits import Split, make_split, rows_of
+from martfl.lab.trainer import prepare_device
+from martfl.lab.valuers import Offer, Valuer
+
+Make = Callable[[Dataset, Split, Sequence[Rows], np.random.Generator], list[Wallet]]
+
+
+@dataclass(frozen=True)
+class Paid:
+    """What a market paid."""
+
+    wallets: tuple[Wallet, ...]
+    pay: Mapping[str, np.ndarray]  # by way to pay: [rounds, wallets], each row sums to 1 or 0
+    accuracy: float  # on test rows, after the last round
+
+    def by_owner(self, name: str) -> np.ndarray:
+        """[owners] mean share of a round."""
+        owners = np.array([wallet.owner for wallet in self.wallets])
+        mean = self.pay[name].mean(axis=0)
+        return np.array([mean[owners == owner].sum() for owner in np.unique(owners)])
+
+
+@dataclass(frozen=True)
+class Market:
+    """A market made ready; the data's division depends on the seed alone."""
+
+    config: RunConfig
+    device: torch.device
+    dataset: Dataset
+    model: Model
+    split: Split
+    wallets: tuple[Wallet, ...]
+    clients: Clients  # wallets that train, and the buyer last
+    judge: RowJudge
+    exam: Exam
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """[n] rows."""
+        return np.array([len(wallet.rows.y) for wallet in self.wallets])
+
+
+def make_market(config: RunConfig, make: Make, runtime: Runtime) -> Market:
+    """Divide the data, let `make` turn the parts into wallets, and lay everything out."""
+    device = prepare_device(runtime.device, precision=config.precision)
+    dataset = load_dataset(config.dataset, folder=runtime.data)
+    model = make_model(config.filled().model or "", dataset)
+    participants = config.filled().participants
+    assert participants is not None
+    split = make_split(dataset, config, providers=participants - 1, acquirer=True)
+    root = rows_of(dataset, split.root)
+    parts = [rows_of(dataset, part) for part in split.providers]
+    wallets = tuple(make(dataset, split, parts, stream(config.seed, "wallets")))
+    who = [Client(i + 1, wallet.rows) for i, wallet in enumerate(wallets)] + [Client(ACQUIRER, root)]
+    clients = make_clients(who, model, config, device=device, runtime=runtime)
+    judge = RowJudge(model, make_rowset(root.x, root.y, device), dataset.num_classes)
+    exam = make_exam(dataset, split, Attack("none", ""), model, device)
+    return Market(config, device, dataset, model, split, wallets, clients, judge, exam)
+
+
+def run_market(market: Market, valuers: Mapping[str, Valuer], *, driver: str) -> Paid:
+    """Rounds of training; the model follows the weights of `driver`, and everybody else only pays."""
+    model = market.model.start(stream(market.config.seed, "model")).to(market.device)
+    states = {name: valuer.start() for name, valuer in valuers.items()}
+    pay: dict[str, list[np.ndarray]] = {name: [] for name in valuers}
+    last: Tensor | None = None
+    for index in range(market.config.rounds):
+        offer = offer_of(market, model, last, index)
+        for name, valuer in valuers.items():
+            states[name], weights = valuer.value(states[name], offer)
+            pay[name].append(weights)
+        last = (offer.updates * offer.updates.new_tensor(pay[driver][-1])[:, None]).sum(dim=0)
+        model = model + last
+    accuracy = market.exam.test_figures(model)["mta"] or 0.0
+    return Paid(market.wallets, {name: np.stack(rows) for name, rows in pay.items()}, accuracy)
+
+
+def offer_of(market: Market, model: Tensor, last: Tensor | None, index: int) -> Offer:
+    """One round's updates."""
+    seed = market.config.seed
+    _parrot(market, model)
+    trained = market.clients.train(model, seed=seed, index=index)
+    updates, own = _crafted(market, trained[:-1], last, index), trained[-1]
+    sizes = torch.as_tensor(market.sizes, device=market.device)
+    honest = torch.ones(len(updates), dtype=torch.bool, device=market.device)
+    rng = stream(seed, "pay", index)
+    view = RoundView(index, model, updates, own, sizes, honest, market.judge, rng)
+    names = tuple(str(i) for i in range(len(updates)))
+    return Offer(names, updates, model, own, market.sizes, LabBuyer(view, market.judge).goodness, rng, view)
+
+
+def _parrot(market: Market, model: Tensor) -> None:
+    """New labels for wallets that train on the model's own predictions."""
+    shards = market.clients.shards
+    for i, wallet in enumerate(market.wallets):
+        if wallet.parrots:
+            span = slice(int(shards.offsets[i]), int(shards.offsets[i + 1]))
+            shards.y[span] = logits_many(market.model, model[None], shards.x[span])[0].argmax(dim=1)
+
+
+def _crafted(market: Market, trained: Tensor, last: Tensor | None, index: int) -> Tensor:
+    """What the wallets hand in."""
+    found = []
+    for i, wallet in enumerate(market.wallets):
+        own = trained[i if wallet.follows is None else wallet.follows]
+        generator = device_stream(market.device, market.config.seed, "craft", index, i)
+        found.append(own if wallet.craft is None else wallet.craft(Trained(own, last, generator)))
+    return torch.stack(found)

@@ -1,0 +1,29 @@
+"""How much an update is worth: shares of the reward, and so weights of the aggregate. Pure: arrays in, arrays out."""
+
+from martfl.valuation.account import Account, Record, pack_account, unpack_account
+from martfl.valuation.combine import combine
+from martfl.valuation.common import Common, find_common
+from martfl.valuation.information import Information, Sale, Worth
+from martfl.valuation.pay import pay
+from martfl.valuation.strategy import Both, ByValue
+from martfl.valuation.survey import Valued, value_updates
+from martfl.valuation.words import statement
+
+__all__ = [
+    "Account",
+    "Both",
+    "ByValue",
+    "Common",
+    "Information",
+    "Record",
+    "Sale",
+    "Valued",
+    "Worth",
+    "combine",
+    "find_common",
+    "pack_account",
+    "pay",
+    "statement",
+    "unpack_account",
+    "value_updates",
+]

@@ -1,0 +1,25 @@
+"""Shares as weights of aggregation: by value and by length, since the contract multiplies the update as it was sold.
+
+    weight_i ∝ share_i · trust_i · min(1, bound / length_i)
+
+A longer update than usual is multiplied by less, and so paid less: scaling up never pays. A shorter one is not scaled
+up: its seller decides how much of the model it moves, within its share.
+"""
+
+import numpy as np
+
+from martfl.valuation.common import Floats, median
+
+LONGEST = 1.5  # times the usual length
+
+
+def usual_length(lengths: Floats, shares: Floats) -> float:
+    """The median, each by its share: wallets are not counted, only what they hold."""
+    return median(lengths, shares)
+
+
+def combine(shares: Floats, lengths: Floats, trust: Floats | None = None) -> Floats:
+    """[k] weights that sum to 1, or all 0 where nobody has any share."""
+    raw = shares * np.minimum(1.0, LONGEST * usual_length(lengths, shares) / lengths) if len(shares) else shares
+    raw = raw if trust is None else raw * trust
+    return np.asarray(raw / raw.sum() if raw.any() else np.zeros_like(raw))

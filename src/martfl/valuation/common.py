@@ -1,0 +1,115 @@
+"""What updates have in common: how much of the shared signal each holds, and who holds the same noise.
+
+    d_i = a_i·s + √(1 − a_i²)·e_i     a unit direction is a loading a_i of the common signal s, and noise
+    G_ij = a_i·a_j                    for i ≠ j, as far as the noises have nothing in common
+
+A loading does not change with an update's length. More data or better labels mean less noise and a larger loading:
+the information a² / (1 − a²) grows with the rows that an update was trained on, so that parts of one data set hold
+together what the whole holds. Whoever hands in the same noise under several names shows by what is left of G.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+TOP = 0.98  # largest loading: beyond it the noise cannot be told
+LEAST = 1e-3  # smallest loading: below it there is no signal
+ROUNDS = 20  # of the fit; it settles within ten
+TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class Common:
+    """The common signal among k directions."""
+
+    loadings: Floats  # [k] in [LEAST, TOP]
+    alone: Floats  # [k] 1 over the number of those that hold the same noise, itself included
+    tied: Floats  # [k] 1, or less where it has little in common with anybody: noise has not
+    error: float  # relative error of the information, from what the loadings leave unexplained
+
+    @property
+    def information(self) -> Floats:
+        """[k] signal over noise; 0 where there is no signal."""
+        return information(self.loadings)
+
+
+def information(loadings: Floats) -> Floats:
+    """a² / (1 − a²); 0 for the smallest loading."""
+    cut = np.clip(loadings, 0.0, TOP)
+    return np.where(cut > LEAST, cut**2 / (1.0 - cut**2), 0.0)
+
+
+def find_common(gram: Floats, start: Floats) -> Common:
+    """The loadings that explain the cosines [k, k] best, beginning from `start` [k], where larger is better.
+
+    a_i = Σ_j w_ij·G_ij / Σ_j w_ij·a_j over the others, who count by a_j / (1 − a_j²) and by how far they stand alone:
+    wallets are not counted, only what they hold. Nobody vouches for a copy: w_ij falls with the noise that i and j
+    have in common, as (1 − ρ²)².
+    """
+    loadings = _first(gram, start)
+    for _ in range(ROUNDS):
+        shared = np.clip(_noise(gram, loadings), 0.0, 1.0)
+        weights = (1.0 - shared**2) ** 2 * (
+            loadings / (1.0 - loadings**2) / shared.sum(axis=1)
+        )  # [k, k]; 0 with itself
+        found = (weights * gram).sum(axis=1) / np.maximum(weights @ loadings, TINY)
+        loadings = np.clip((loadings + found) / 2, LEAST, TOP)
+    alone = standing_alone(gram, loadings)
+    return Common(loadings, alone, _ties(gram, loadings, alone), _unexplained(gram, loadings, alone))
+
+
+def standing_alone(gram: Floats, loadings: Floats) -> Floats:
+    """[k] 1 / Σ_j max(ρ_ij, 0): ρ is the correlation of noises, 1 with itself and with a copy."""
+    return np.asarray(1.0 / np.clip(_noise(gram, loadings), 0.0, 1.0).sum(axis=1))
+
+
+def median(values: Floats, weights: Floats) -> float:
+    """The value at which half of the weight is reached."""
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weights[order])
+    return float(values[order][min(int(np.searchsorted(reached, reached[-1] / 2)), len(values) - 1)])
+
+
+def _first(gram: Floats, start: Floats) -> Floats:
+    """The start, scaled to the cosines: a_i = f·start_i with Σ (G_ij − a_i·a_j)·a_i·a_j = 0 over pairs.
+
+    Nobody starts above the median of those that start above 0: it only says which signal is meant.
+    """
+    shape = np.clip(np.nan_to_num(start), 0.0, None)
+    usual = float(np.median(shape[shape > 0])) if shape.any() else 1.0
+    shape = np.minimum(shape / usual, 1.0) if shape.any() else np.ones_like(shape)
+    pairs = np.outer(shape, shape) * _others(len(shape))
+    scale = (pairs * gram).sum() / max((pairs**2).sum(), TINY)
+    return np.asarray(np.clip(shape * np.sqrt(max(scale, 0.0)), 0.01, TOP))
+
+
+def _noise(gram: Floats, loadings: Floats) -> Floats:
+    """[k, k] (G − a·aᵀ) / √((1 − a_i²)·(1 − a_j²)), with ones on the diagonal."""
+    spread = np.sqrt(1.0 - loadings**2)
+    found = (gram - np.outer(loadings, loadings)) / np.outer(spread, spread)
+    np.fill_diagonal(found, 1.0)
+    return np.asarray(found)
+
+
+def _ties(gram: Floats, loadings: Floats, alone: Floats) -> Floats:
+    """[k] root mean square of the cosines with the others, copies left out; in full from half of the median on."""
+    weights = (1.0 - np.clip(_noise(gram, loadings), 0.0, 1.0) ** 2) ** 2
+    found = np.sqrt((weights * gram**2).sum(axis=1) / np.maximum(weights.sum(axis=1), TINY))
+    usual = median(found, alone)
+    return np.minimum(1.0, 2.0 * found / usual) if usual > 0 else np.ones_like(found)
+
+
+def _unexplained(gram: Floats, loadings: Floats, alone: Floats) -> float:
+    """2·rms(ρ) / mean(a)² over pairs: what the noises have in common passes for signal or hides it."""
+    pairs = np.outer(alone, alone) * _others(len(alone))
+    if not pairs.any():
+        return 1.0
+    rms = np.sqrt((pairs * _noise(gram, loadings) ** 2).sum() / pairs.sum())
+    return float(2.0 * rms / max(((alone * loadings).sum() / alone.sum()) ** 2, TINY))
+
+
+def _others(count: int) -> Floats:
+    return 1.0 - np.eye(count)

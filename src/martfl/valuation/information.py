@@ -1,0 +1,121 @@
+"""Shares by information: what an update adds to what is known, pooled over epochs and shrunk as far as it is unsure.
+
+    share_i ∝ (information_i · alone_i)^(η·B) · alone_i^(1 − B),     B = 1 / (1 + error²)
+
+Sellers' information differs by about a factor e either way before anything is seen; B is how much of a measured
+difference is believed. What is not believed falls back on equal shares. Those who hold the same noise have one of them
+together, and noise that has nothing in common with anybody has none: no share grows because a seller is many wallets.
+η above 1 outweighs that optimisers learn a little more from eight small data sets than from one eight times as large.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from martfl.errors import InputError
+from martfl.valuation.account import Account, Record, enter
+from martfl.valuation.common import Floats, find_common, information
+from martfl.valuation.novelty import beyond_public
+from martfl.valuation.root import held_back
+
+DOUBT = 0.03  # of the mean: information that an epoch without any clarity cannot tell from none
+SEEN = 4.0  # who was seen in a quarter of what the others were seen in is paid in full
+NINETY = 1.645  # deviations either side of an interval that holds nine cases in ten
+
+
+@dataclass(frozen=True)
+class Sale:
+    """What an epoch brought, of the sellers that are to be paid."""
+
+    names: tuple[str, ...]  # [k]
+    directions: Floats  # [k, d] of their updates, or sketches of these
+    gains: Floats  # [k, r] what the model gains by row on a step of common length along each
+    step: Floats | None = None  # [d] the model's last step, which is public; None in the first epoch
+    step_gains: Floats | None = None  # [r]
+
+    def __post_init__(self) -> None:
+        k = len(self.names)
+        if self.directions.shape[:1] != (k,) or self.gains.shape[:1] != (k,) or self.gains.ndim != 2:
+            shapes = f"{self.directions.shape} and {self.gains.shape}"
+            raise InputError(f"a sale has directions [k, d] and gains [k, r] of {k} sellers, got {shapes}")
+        if not (np.isfinite(self.directions).all() and np.isfinite(self.gains).all()):
+            raise InputError("directions and gains of a sale must be finite")
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What the sellers' updates are worth, as shares."""
+
+    shares: Floats  # [k] sum 1
+    low: Floats  # [k] nine cases in ten lie between these
+    high: Floats  # [k]
+    clarity: float  # B: how much of the differences is believed
+
+
+def nothing_sold() -> Worth:
+    """Of an epoch in which nobody was kept."""
+    return Worth(np.zeros(0), np.zeros(0), np.zeros(0), 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Information:
+    """The rule's parameters."""
+
+    whole: float = 1.3  # η: above 1 a whole is worth a little more than its parts
+    floor: float = 0.2  # relative error that no epoch is trusted to be below
+    window: float = 8.0  # clear epochs that are remembered
+
+    def __post_init__(self) -> None:
+        for name in ("whole", "floor", "window"):
+            if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
+                raise InputError(f"{name} must be positive, got {getattr(self, name)}")
+
+    def start(self) -> Account:
+        """Nothing is known."""
+        return Account()
+
+    def appraise(self, account: Account, sale: Sale) -> tuple[Account, Worth]:
+        """What is known after the epoch, and the shares by it."""
+        if not sale.names:
+            return account, nothing_sold()
+        novel = beyond_public(sale.directions, sale.gains, sale.step, sale.step_gains)
+        common = find_common(novel.directions @ novel.directions.T, novel.gains.mean(axis=1))
+        found = information(held_back(common, novel.gains))
+        weight = (common.error**2 + self.floor**2) ** -2
+        records = enter(
+            account.records,
+            sale.names,
+            found,
+            common.alone * common.tied,
+            error=common.error,
+            weight=weight,
+            most=self.window * self.floor**-4,
+        )
+        worth = self.shares([records[name] for name in sale.names], today=common.tied)
+        return replace(account, records=records), worth
+
+    def past_shares(self, account: Account, names: Sequence[str]) -> Floats:
+        """[k] by what is known already; whoever is new counts as the mean of the others."""
+        known = [account.records[name] for name in names if name in account.records]
+        shares = iter(self.shares(known).shares) if known else iter(())
+        usual = 1.0 / max(len(known), 1)
+        raw = np.array([next(shares) if name in account.records else usual for name in names])
+        return np.asarray(raw / raw.sum())
+
+    def shares(self, records: Sequence[Record], *, today: Floats | None = None) -> Worth:
+        """The shares of these sellers by their records; whoever sells noise `today` [k] lives on no record."""
+        weight, value, alone, error = (
+            np.array([getattr(record, name) for record in records])
+            for name in ("weight", "information", "alone", "error")
+        )
+        believed = 1.0 / (1.0 + float((weight * error).sum() / weight.sum()))
+        floor = DOUBT * (1.0 - believed)
+        raw = np.maximum(value * alone, floor) ** (self.whole * believed) * alone ** (1.0 - believed)
+        raw = raw * np.minimum(1.0, SEEN * weight / weight.max())
+        raw = raw if today is None else raw * today
+        raw = raw if raw.any() else alone
+        spread = np.exp(NINETY * self.whole * believed * np.sqrt(error))
+        shares = raw / raw.sum()
+        return Worth(shares, shares / spread, np.minimum(1.0, shares * spread), believed)

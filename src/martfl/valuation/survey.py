@@ -1,0 +1,80 @@
+"""From bought updates to their weights: sketches of directions, gains on the root rows, shares, lengths.
+
+Gains are taken half way between the model and the aggregate. There they add up: what a seller's part of the aggregate
+gains is its Aumann–Shapley value, which does not change where sellers split or merge, and the sum is the model's gain.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from martfl.selection.strategy import Vector
+from martfl.selection.vectors import norm, sketches
+from martfl.valuation.account import Account
+from martfl.valuation.combine import combine, usual_length
+from martfl.valuation.common import Floats
+from martfl.valuation.information import Information, Sale, Worth, nothing_sold
+
+Goodness = Callable[[Sequence[Vector]], Floats]  # [k] models -> [k, r], higher is better
+SKETCH = 16_384  # numbers of a sketch: cosines to 0.008
+STEP = 0.1  # of the usual length, on which a gain is measured
+
+
+@dataclass(frozen=True)
+class Valued:
+    """The kept updates of an epoch: their weights, and what each has added."""
+
+    worth: Worth
+    weights: Floats  # [k] of aggregation, and so of the reward
+    added: Floats  # [k] to the mean goodness of a root row; the sum is what the model gains
+    added_error: Floats  # [k] standard errors over rows
+
+
+def value_updates(
+    rule: Information,
+    account: Account,
+    *,
+    names: Sequence[str],
+    updates: Sequence[Vector],
+    model: Vector,
+    goodness: Goodness,
+    rng: np.random.Generator,
+    trust: Floats | None = None,
+) -> tuple[Account, Valued]:
+    """The kept updates of an epoch, each finite and not zero, and what is known after it."""
+    seed = int(rng.integers(2**31)) if account.seed is None else account.seed
+    step = last_step(account, model)
+    after = replace(account, seed=seed, model=model)
+    if not updates:
+        return after, Valued(nothing_sold(), np.zeros(0), np.zeros(0), np.zeros(0))
+    lengths = np.array([norm(update) for update in updates])
+    past = rule.past_shares(account, names)
+    usual = usual_length(lengths, past)
+    parts = combine(past, lengths, trust)
+    middle = model + sum(float(part) / 2 * update for part, update in zip(parts, updates, strict=True))
+    units = [update / float(length) for update, length in zip(updates, lengths, strict=True)]
+    directions = [*units, step / norm(step)] if step is not None else units
+    gains = measure_gains(goodness, middle, [usual * direction for direction in directions])
+    drawn = sketches(directions, seed=seed, size=SKETCH)
+    k = len(units)
+    public = (drawn[k], gains[k]) if step is not None else (None, None)
+    after, worth = rule.appraise(after, Sale(tuple(names), drawn[:k], gains[:k], *public))
+    weights = combine(worth.shares, lengths, trust)
+    reach = weights * lengths / usual  # of the measured steps, that each goes in the aggregate
+    error = gains[:k].std(axis=1) / np.sqrt(gains.shape[1])
+    return after, Valued(worth, weights, reach * gains[:k].mean(axis=1), reach * error)
+
+
+def last_step(account: Account, model: Vector) -> Vector | None:
+    """What the model has moved since the last epoch; None where nothing is known of it, or it has not moved."""
+    if account.model is None or len(account.model) != len(model):
+        return None
+    step = model - account.model
+    return step if norm(step) > 0 else None
+
+
+def measure_gains(goodness: Goodness, point: Vector, steps: Sequence[Vector]) -> Floats:
+    """[k, r] what every row gains per step at `point`; what is not finite counts as no gain."""
+    found = np.asarray(goodness([point, *(point + STEP * step for step in steps)]), dtype=np.float64)
+    return np.asarray(np.nan_to_num((found[1:] - found[0]) / STEP, nan=0.0, posinf=0.0, neginf=0.0))

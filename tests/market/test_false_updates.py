@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fuse import Fuse, FusedChain
 from small_task import small_digits
 
 from martfl.chain import events as ev
 from martfl.chain.history import read_history
+from martfl.chain.network import RevertedError
 from martfl.chain.state import Phase, State
 from martfl.market.conduct import Honest
 from martfl.market.errors import MarketError
@@ -237,3 +239,23 @@ def test_who_all_are_judged_by_cannot_sell_zeros_to_stop_the_market(build):
     assert market.state(1, epoch=2) is State.CLAIMED  # it was bought, and is paid what it asked
     assert market.trading.read_epoch(2).phase is Phase.SETTLED
     assert market.names[1] not in market.weights(2) and market.weights(2)
+
+
+class OutOfGas(FusedChain):
+    """Receivers may have code, and may burn more of a batch's gas than was estimated."""
+
+    def _send(self, step, *, account, key):
+        if key is not None and "/pay " in key:
+            raise RevertedError("out of gas")
+        return super()._send(step, account=account, key=key)
+
+
+def test_receivers_that_make_a_batch_fail_do_not_stop_the_market(build, tmp_path):
+    chain = OutOfGas(tmp_path / "chain.sqlite", 3, Fuse(parties=("nobody",)))
+    market = build(providers=2, chain=chain)
+    market.run(2)
+    for epoch in (1, 2):
+        assert market.trading.read_epoch(epoch).phase is Phase.SETTLED
+        assert set(market.paid(epoch)) == set(market.names)  # each took its own
+        assert market.outcome(epoch)["refunded"]
+    chain.close()

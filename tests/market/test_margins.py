@@ -255,3 +255,24 @@ def test_a_claim_does_not_keep_a_younger_key_from_the_chain(build, kit, tmp_path
         market.watch()
     assert {epoch: market.paid(epoch)[market.names[0]] for epoch in (1, 2)} == dict.fromkeys((1, 2), market.price(0))
     chain.close()
+
+
+@pytest.mark.parametrize(("kept_out", "deep"), [(898, 0), (0, 899), (898, 899)])
+def test_a_commitment_does_not_keep_an_older_key_from_the_chain(build, kit, tmp_path, kept_out, deep):
+    """The buyer relays nothing, and opens an epoch whose commitment is due just before the key that it denies."""
+    chain = Slow(tmp_path / "chain.sqlite", 2, Fuse(parties=("nobody",)))
+    hand = kit.Hand(build(providers=1, chain=chain)).begin()
+    market, times = hand.market, hand.market.terms.deadlines
+    hand.buy(0)
+    assert isinstance(hand.ask_key(0), bytes)
+    hand.publish({})
+    last = market.times(1).keys
+    market.travel_to(last - 5 - times.commit)
+    assert hand.open() == 2
+    hand.train(2)
+    chain.slow, chain.before, chain.after = market.names[0], kept_out, deep
+    for second in (last - times.margin - 5, last - times.margin, market.times(1).publish + 1):
+        chain.travel_to(max(second, chain.now()))
+        market.watch()
+    assert market.paid(1) == {market.names[0]: market.price(0)}
+    chain.close()

@@ -12,7 +12,7 @@ from martfl.market import messages as ms
 from martfl.market.errors import MarketError
 from martfl.market.sketching import check_draw, entries_of, first_block_after, make_scorer
 from martfl.market.steps import Drawn
-from martfl.market.terms import ScoringTerms
+from martfl.market.terms_parts import ScoringTerms
 from martfl.scoring import scorer
 
 PLACE = "0x" + "11" * 20

@@ -100,7 +100,11 @@ def test_any_text_and_number_survive_their_file(tmp_path_factory, name, scale, v
         ({"deadlines": {"settle": 2**32 + 1}}, "deadline"),
         ({"deadlines": {"margin": 0}}, "margin must be at least 1"),
         ({"deadlines": {"keys": 1800, "margin": 900}}, "keys must be more than twice the margin of 900"),
-        ({"deadlines": {"commit": 900, "margin": 900}}, "commit must be more than the margin"),
+        ({"deadlines": {"commit": 1800, "margin": 900}}, "commit must be more than twice the margin of 900"),
+        (
+            {"deadlines": {"settle": 3599, "margin": 900}, "settlement": {"scheme": "sampled"}},
+            "settle must be at least four times the margin of 900",
+        ),
         ({"deadlines": {"publish": 900, "margin": 900}}, "publish must be more than the margin"),
         ({"deadlines": {"prepare": 5}}, "no 'prepare'"),
         ({"settlement": {"samples": 127}}, "samples"),

@@ -120,6 +120,56 @@ def lab(
 
 
 @app.command()
+def payment(
+    dataset: Annotated[str, typer.Option(help="Any dataset of the lab.")] = "digits",
+    participants: Annotated[int, typer.Option(min=4, help="Sellers and the buyer.")] = 13,
+    rounds: Annotated[int, typer.Option(min=2, help="Rounds of a market.")] = 20,
+    seeds: Annotated[int, typer.Option(min=1, help="Divisions of the data.")] = 2,
+    groups: Annotated[int, typer.Option(min=0, help="Models behind the true worth; 0: rows with right labels.")] = 300,
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    data: Annotated[Path | None, typer.Option(envvar="MARTFL_DATA", help="Folder of the datasets.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Where to draw pay against rows and wrong labels.")] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Who is paid what, and what splitting, copying and cheating gains: ours beside every rival."""
+    from martfl.bench.payment import bench_payment
+    from martfl.bench.payment_tables import draw, tables
+    from martfl.lab.runtime import Runtime
+
+    runtime = Runtime(device=device, data=data)
+    if figure is not None:
+        draw(dataset=dataset, participants=participants, rounds=rounds, runtime=runtime, path=figure)
+    found = bench_payment(
+        dataset=dataset, participants=participants, rounds=rounds, seeds=seeds, groups=groups, runtime=runtime
+    )
+    emit(found, as_json=json, render=lambda: tables(found))
+
+
+@app.command()
+def valuation(
+    datasets: Annotated[str, typer.Option(help="Names separated by commas.")] = "digits",
+    participants: Annotated[int, typer.Option(min=3, help="Sellers and the buyer.")] = 31,
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    data: Annotated[Path | None, typer.Option(envvar="MARTFL_DATA", help="Folder of the datasets.")] = None,
+    rounds: Annotated[int, typer.Option(min=2, help="Rounds of which the median time is taken.")] = 5,
+    json: JsonFlag = False,
+) -> None:
+    """Seconds to value a round's updates, beside the round's training."""
+    from martfl.bench.valuation import bench_valuation
+    from martfl.lab.runtime import Runtime
+
+    runtime = Runtime(device=device, data=data)
+    names = tuple(datasets.split(","))
+    found = bench_valuation(datasets=names, participants=participants, rounds=rounds, runtime=runtime)
+    rows = [
+        (t.dataset, t.sellers, f"{t.parameters:,}", f"{t.train_s:.3f}", f"{t.value_s:.4f}", f"{t.share:.1%}")
+        for t in found
+    ]
+    heads = ["dataset", "sellers", "parameters", "training, s", "valuation, s", "share"]
+    emit(found, as_json=json, render=lambda: [table("Valuation beside a round of training", heads, rows)])
+
+
+@app.command()
 def gas(
     providers: Annotated[int, typer.Option(min=2, max=128, help="Bought providers.")] = 20,
     samples: Annotated[list[int], typer.Option(help="Numbers of samples, for sampled settlement.")] = [8, 16, 32, 64],  # noqa: B006

@@ -81,7 +81,8 @@ def _answers(choices: Choices, *, asking: bool) -> dict[str, str]:
 
 def _terms(said: dict[str, str]) -> "Terms":
     from martfl.amounts import parse_coins
-    from martfl.market.terms import ChainTerms, DeadlineTerms, MoneyTerms, TaskTerms, Terms
+    from martfl.market.terms import Terms
+    from martfl.market.terms_parts import ChainTerms, DeadlineTerms, MoneyTerms, TaskTerms
 
     reward, window = parse_coins(said["reward"]), _minutes("window", said["window"])
     commit = _minutes("training", said["training"])

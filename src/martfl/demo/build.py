@@ -19,7 +19,8 @@ from martfl.market.journal import Journal
 from martfl.market.meter import Meter
 from martfl.market.provider import Provider
 from martfl.market.settling import Settler, make_settler
-from martfl.market.terms import ChainTerms, Terms, read_terms, to_toml
+from martfl.market.terms import Terms, read_terms, to_toml
+from martfl.market.terms_parts import ChainTerms
 
 Telling = Callable[[Journal], Tell]
 SAMPLES = 16  # of sampled settlement: the demo makes its circuit's key itself, which takes long for more

@@ -110,10 +110,14 @@ class Desk:
 
     def hardest_push(self, shares: Shares) -> str:
         """Whose update, at its weight, moves the parameter furthest from 0 further out than any other's."""
-        steps = {name: share.weight / WHOLE * self.update_of(name) for name, share in shares.items()}  # each [m]
-        model = self.model + np.sum(list(steps.values()), axis=0)
+        model = self.model.copy()
+        for name, share in shares.items():  # one after the other: many at once may not fit into memory
+            model += share.weight / WHOLE * self.update_of(name)
         worst = int(np.argmax(np.abs(model)))
-        return max(sorted(steps), key=lambda name: steps[name][worst] * np.sign(model[worst]))
+        pushes = {
+            name: share.weight * self.update_of(name)[worst] * np.sign(model[worst]) for name, share in shares.items()
+        }
+        return max(sorted(pushes), key=pushes.__getitem__)
 
     # --- parts -----------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from eth_utils.address import to_canonical_address
 
 from martfl.chain.trading import Trading
 from martfl.market.errors import MarketError
-from martfl.market.terms import ScoringTerms
+from martfl.market.terms_parts import ScoringTerms
 from martfl.scoring import Scorer, Sketch, scorer, sketch_entries, sketch_seed
 
 

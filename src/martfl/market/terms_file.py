@@ -4,8 +4,9 @@ from dataclasses import asdict
 from typing import Any
 
 from martfl.amounts import coins
-from martfl.market.terms import TaskTerms, Terms
+from martfl.market.terms import Terms
 from martfl.market.terms import _toml as toml_value
+from martfl.market.terms_parts import TaskTerms
 
 # The choices that are written down in any case; others only where they are not the default.
 REMARKS = {

@@ -2,31 +2,25 @@
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from eth_utils.address import is_address
 
+from martfl.market.terms_parts import LEAST_STEPS, StatedTerms
 from martfl.selection import STRATEGIES
-
-if TYPE_CHECKING:
-    from martfl.market.terms import Terms
 
 SCHEMES = ("exact", "sampled")
 SETUPS = ("ceremony", "alone")
 SCORERS = ("ckks", "plain")
-# The builder of the block that draws the samples may choose among blocks for some seconds. 2^24 squarings take 12 s at
-# 0.7 µs each, faster than any processor known to us; the result of a choice is not known before it must be made.
-LEAST_STEPS = 1 << 24
 Rule = tuple[bool, str]
 
 
-def broken_rules(terms: "Terms") -> Iterator[str]:
+def broken_rules(terms: StatedTerms) -> Iterator[str]:
     """Every rule that these terms break, as a sentence with the value."""
     rules = (*_names(terms), *_money(terms), *_times(terms), *_settlement(terms), *_judging(terms))
     return (text for holds, text in rules if not holds)
 
 
-def _names(terms: "Terms") -> Iterator[Rule]:
+def _names(terms: StatedTerms) -> Iterator[Rule]:
     yield bool(terms.name.strip()) and len(terms.name) <= 100, "name must have 1 to 100 characters"
     yield ":" in terms.task.entry, f"task.entry must be 'module:function', got {terms.task.entry!r}"
     for name, options in (("task", terms.task.options), ("selection", terms.selection.options)):
@@ -42,7 +36,7 @@ def _is_plain(value: object) -> bool:
     return isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
 
 
-def _money(terms: "Terms") -> Iterator[Rule]:
+def _money(terms: StatedTerms) -> Iterator[Rule]:
     money = terms.money
     yield money.reward >= 1, f"money.reward must be at least 1, got {money.reward}"
     yield 1 <= money.penalty_ratio <= 10**6, f"money.penalty_ratio must be 1 to 1000000, got {money.penalty_ratio}"
@@ -55,7 +49,7 @@ def _money(terms: "Terms") -> Iterator[Rule]:
     yield is_address(money.token), f"money.token must be an address (zero: the chain's coin), got {money.token!r}"
 
 
-def _times(terms: "Terms") -> Iterator[Rule]:
+def _times(terms: StatedTerms) -> Iterator[Rule]:
     times = terms.deadlines
     windows = (times.commit, times.buy, times.keys, times.publish, times.settle)
     yield min(windows) >= 1, f"every deadline must be at least 1 second, got {min(windows)}"
@@ -66,16 +60,20 @@ def _times(terms: "Terms") -> Iterator[Rule]:
         f"deadlines.keys must be more than twice the margin of {times.margin} s, got {times.keys}",
     )
     yield (
-        times.commit > times.margin,
-        f"deadlines.commit must be more than the margin of {times.margin} s, got {times.commit}",
+        times.commit > 2 * times.margin,  # so far apart, at least, are the keys of two epochs
+        f"deadlines.commit must be more than twice the margin of {times.margin} s, got {times.commit}",
     )
     yield (
         times.publish > times.margin,
         f"deadlines.publish must be more than the margin of {times.margin} s, got {times.publish}",
     )
+    yield (  # a refutation waits for a key that is due within three margins, and has one of its own then
+        terms.settlement.scheme != "sampled" or times.settle >= 4 * times.margin,
+        f"deadlines.settle must be at least four times the margin of {times.margin} s, got {times.settle}",
+    )
 
 
-def _settlement(terms: "Terms") -> Iterator[Rule]:
+def _settlement(terms: StatedTerms) -> Iterator[Rule]:
     stated = terms.settlement
     yield stated.scheme in SCHEMES, f"settlement.scheme must be one of {SCHEMES}, got {stated.scheme!r}"
     yield stated.setup in SETUPS, f"settlement.setup must be one of {SETUPS}, got {stated.setup!r}"
@@ -93,7 +91,7 @@ def _settlement(terms: "Terms") -> Iterator[Rule]:
     )
 
 
-def _judging(terms: "Terms") -> Iterator[Rule]:
+def _judging(terms: StatedTerms) -> Iterator[Rule]:
     scoring, rule = terms.scoring, terms.selection.rule
     known = ", ".join(STRATEGIES)
     least = STRATEGIES[rule].most_baselines if rule in STRATEGIES else 1

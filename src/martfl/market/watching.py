@@ -7,8 +7,8 @@
 
 Whoever cannot keep one transaction out of the chain for the margin cannot cheat an honest seller. Transactions of one
 wallet wait for each other, so what can wait (claims; refutations that have the time) is not sent while a key or a
-commitment may fall due before it is through. What is relied on for good (a purchase, an end) is read in a block that
-counts; what is due is judged by the second in which a transaction of now would run.
+commitment may fall due before it is through, and no commitment while a key may. What is relied on for good (a purchase,
+an end) is read in a block that counts; what is due is judged by the second in which a transaction of now would run.
 """
 
 import logging
@@ -144,8 +144,8 @@ class Watching:
         if self._is_committed(epoch):
             self.journal.once(epoch, CommitSent, lambda: CommitSent(sent=None))
             return
-        if chain.next_second() < last - self.terms.deadlines.margin:
-            return
+        if chain.next_second() < last - self.terms.deadlines.margin or self._pressing(besides=epoch) is not None:
+            return  # not yet; or the key of another epoch comes first
         try:
             done = self.trading.commit_model(
                 epoch, digest=self.shelf.digest(epoch), account=self.account, key=self._key(epoch, "commit")
@@ -187,10 +187,10 @@ class Watching:
         owed = self.trading.read_provider(epoch, self.account.address).claimable
         return bool(owed) and self._pressing() is not None
 
-    def _pressing(self) -> int | None:
+    def _pressing(self, *, besides: int = 0) -> int | None:
         """The end of a window that ends soon, and in which a key or a commitment may have to go on chain; or none."""
         now, ahead = self.trading.chain.next_second(), AHEAD * self.terms.deadlines.margin
-        ends = [self._window(epoch) for epoch in self._open()]
+        ends = [self._window(epoch) for epoch in self._open() if epoch != besides]
         return max((end for end in ends if end - ahead <= now <= end), default=None)
 
     def _window(self, epoch: int) -> int:

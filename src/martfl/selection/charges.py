@@ -22,7 +22,7 @@ from martfl.selection.parameters import Parameters
 from martfl.selection.reasons import Code
 
 SIGNS = math.log(4.0)  # random signs have no more in common with the closest of a few dozen others, in deviations
-MOST_LENGTH = 3.5  # of the evidence that the longest ones are longer
+MOST_LENGTH = 3.0  # of the evidence: honest kinds may be longer too, where they have more to learn
 QUARTILE = 0.75  # of a kind's members that are long, and of the others that are not
 
 
@@ -196,8 +196,9 @@ def _length(rule: Parameters, known: Known, cut: Cut, side: Mask) -> float:
     """How much longer three quarters of the side are than three quarters of the others; many make it no surer.
 
     A side that holds the middle of all lengths is not long: the others are short, as small sellers are.
-    Lengths vary as they do within the sides of a cut by direction, and a kind's mean by `same_length` besides. Those of
-    a cut that was chosen by length vary by `length_spread`, in some markets by more: they convict nobody alone.
+    Between kinds by direction, log lengths vary as they do within them, and by `same_length` besides. Where the longest
+    were chosen, or providers may hold other classes, they vary by `length_spread`, in some markets by more: length
+    convicts nobody alone.
     """
     here, there = known.lengths[side], known.lengths[~side]
     low, middle = float(np.quantile(here, 1.0 - QUARTILE)), float(np.median(known.lengths))
@@ -205,9 +206,9 @@ def _length(rule: Parameters, known: Known, cut: Cut, side: Mask) -> float:
     if low <= middle and float(np.median(here)) >= middle:
         return 0.0
     within = math.sqrt((here.var() * here.size + there.var() * there.size) / (known.lengths.size - 2))
-    if cut.alike is not None:
-        return min(float(log_e(-gap / rule.length_spread)), MOST_LENGTH)
-    return float(log_e(-gap / math.hypot(within, rule.same_length)))
+    tight = cut.alike is None and known.even
+    spread = math.hypot(within, rule.same_length) if tight else rule.length_spread
+    return min(float(log_e(-gap / spread)), MOST_LENGTH)
 
 
 def _signal(gram: Floats, members: Mask) -> float:

@@ -8,16 +8,14 @@ up: its seller decides how much of the model it moves, within its share.
 
 import numpy as np
 
-from martfl.valuation.common import Floats
+from martfl.valuation.common import Floats, median
 
 LONGEST = 1.5  # times the usual length
 
 
 def usual_length(lengths: Floats, shares: Floats) -> float:
     """The median, each by its share: wallets are not counted, only what they hold."""
-    order = np.argsort(lengths, kind="stable")
-    reached = np.cumsum(shares[order])
-    return float(lengths[order][min(int(np.searchsorted(reached, reached[-1] / 2)), len(lengths) - 1)])
+    return median(lengths, shares)
 
 
 def combine(shares: Floats, lengths: Floats, trust: Floats | None = None) -> Floats:

@@ -27,6 +27,7 @@ class Common:
 
     loadings: Floats  # [k] in [LEAST, TOP]
     alone: Floats  # [k] 1 over the number of those that hold the same noise, itself included
+    tied: Floats  # [k] 1, or less where it has little in common with anybody: noise has not
     error: float  # relative error of the information, from what the loadings leave unexplained
 
     @property
@@ -57,7 +58,7 @@ def find_common(gram: Floats, start: Floats) -> Common:
         found = (weights * gram).sum(axis=1) / np.maximum(weights @ loadings, TINY)
         loadings = np.clip((loadings + found) / 2, LEAST, TOP)
     alone = standing_alone(gram, loadings)
-    return Common(loadings, alone, _unexplained(gram, loadings, alone))
+    return Common(loadings, alone, _ties(gram, loadings, alone), _unexplained(gram, loadings, alone))
 
 
 def standing_alone(gram: Floats, loadings: Floats) -> Floats:
@@ -65,10 +66,21 @@ def standing_alone(gram: Floats, loadings: Floats) -> Floats:
     return np.asarray(1.0 / np.clip(_noise(gram, loadings), 0.0, 1.0).sum(axis=1))
 
 
+def median(values: Floats, weights: Floats) -> float:
+    """The value at which half of the weight is reached."""
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weights[order])
+    return float(values[order][min(int(np.searchsorted(reached, reached[-1] / 2)), len(values) - 1)])
+
+
 def _first(gram: Floats, start: Floats) -> Floats:
-    """The start, scaled to the cosines: a_i = f·start_i with Σ (G_ij − a_i·a_j)·a_i·a_j = 0 over pairs."""
+    """The start, scaled to the cosines: a_i = f·start_i with Σ (G_ij − a_i·a_j)·a_i·a_j = 0 over pairs.
+
+    Nobody starts above the median of those that start above 0: it only says which signal is meant.
+    """
     shape = np.clip(np.nan_to_num(start), 0.0, None)
-    shape = shape / shape.max() if shape.any() else np.ones_like(shape)
+    usual = float(np.median(shape[shape > 0])) if shape.any() else 1.0
+    shape = np.minimum(shape / usual, 1.0) if shape.any() else np.ones_like(shape)
     pairs = np.outer(shape, shape) * _others(len(shape))
     scale = (pairs * gram).sum() / max((pairs**2).sum(), TINY)
     return np.asarray(np.clip(shape * np.sqrt(max(scale, 0.0)), 0.01, TOP))
@@ -82,13 +94,21 @@ def _noise(gram: Floats, loadings: Floats) -> Floats:
     return np.asarray(found)
 
 
+def _ties(gram: Floats, loadings: Floats, alone: Floats) -> Floats:
+    """[k] root mean square of the cosines with the others, copies left out; in full from half of the median on."""
+    weights = (1.0 - np.clip(_noise(gram, loadings), 0.0, 1.0) ** 2) ** 2
+    found = np.sqrt((weights * gram**2).sum(axis=1) / np.maximum(weights.sum(axis=1), TINY))
+    usual = median(found, alone)
+    return np.minimum(1.0, 2.0 * found / usual) if usual > 0 else np.ones_like(found)
+
+
 def _unexplained(gram: Floats, loadings: Floats, alone: Floats) -> float:
-    """2·rms(ρ) / mean(a²) over pairs: what the noises have in common passes for signal or hides it."""
+    """2·rms(ρ) / mean(a)² over pairs: what the noises have in common passes for signal or hides it."""
     pairs = np.outer(alone, alone) * _others(len(alone))
     if not pairs.any():
         return 1.0
     rms = np.sqrt((pairs * _noise(gram, loadings) ** 2).sum() / pairs.sum())
-    return float(2.0 * rms / max((alone * loadings**2).sum() / alone.sum(), TINY))
+    return float(2.0 * rms / max(((alone * loadings).sum() / alone.sum()) ** 2, TINY))
 
 
 def _others(count: int) -> Floats:

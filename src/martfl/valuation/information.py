@@ -3,9 +3,9 @@
     share_i ∝ (information_i · alone_i)^(η·B) · alone_i^(1 − B),     B = 1 / (1 + error²)
 
 Sellers' information differs by about a factor e either way before anything is seen; B is how much of a measured
-difference is believed. What is not believed falls back on equal shares, of which those who hold the same noise have one
-together: no share grows because a seller is many wallets. η above 1 outweighs that optimisers learn a little more from
-eight small data sets than from one that is eight times as large.
+difference is believed. What is not believed falls back on equal shares. Those who hold the same noise have one of them
+together, and noise that has nothing in common with anybody has none: no share grows because a seller is many wallets.
+η above 1 outweighs that optimisers learn a little more from eight small data sets than from one eight times as large.
 """
 
 import math
@@ -20,7 +20,7 @@ from martfl.valuation.common import Floats, find_common, information
 from martfl.valuation.novelty import beyond_public
 from martfl.valuation.root import held_back
 
-DOUBT = 1e-3  # of the mean: information that an epoch without any clarity cannot tell from none
+DOUBT = 0.03  # of the mean: information that an epoch without any clarity cannot tell from none
 SEEN = 4.0  # who was seen in a quarter of what the others were seen in is paid in full
 NINETY = 1.645  # deviations either side of an interval that holds nine cases in ten
 
@@ -88,12 +88,13 @@ class Information:
             account.records,
             sale.names,
             found,
-            common.alone,
+            common.alone * common.tied,
             error=common.error,
             weight=weight,
             most=self.window * self.floor**-4,
         )
-        return replace(account, records=records), self.shares([records[name] for name in sale.names])
+        worth = self.shares([records[name] for name in sale.names], today=common.tied)
+        return replace(account, records=records), worth
 
     def past_shares(self, account: Account, names: Sequence[str]) -> Floats:
         """[k] by what is known already; whoever is new counts as the mean of the others."""
@@ -103,8 +104,8 @@ class Information:
         raw = np.array([next(shares) if name in account.records else usual for name in names])
         return np.asarray(raw / raw.sum())
 
-    def shares(self, records: Sequence[Record]) -> Worth:
-        """The shares of these sellers by their records alone."""
+    def shares(self, records: Sequence[Record], *, today: Floats | None = None) -> Worth:
+        """The shares of these sellers by their records; whoever sells noise `today` [k] lives on no record."""
         weight, value, alone, error = (
             np.array([getattr(record, name) for record in records])
             for name in ("weight", "information", "alone", "error")
@@ -113,6 +114,7 @@ class Information:
         floor = DOUBT * (1.0 - believed)
         raw = np.maximum(value * alone, floor) ** (self.whole * believed) * alone ** (1.0 - believed)
         raw = raw * np.minimum(1.0, SEEN * weight / weight.max())
+        raw = raw if today is None else raw * today
         raw = raw if raw.any() else alone
         spread = np.exp(NINETY * self.whole * believed * np.sqrt(error))
         shares = raw / raw.sum()

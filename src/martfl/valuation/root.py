@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from martfl.valuation.common import TINY, Common, Floats
+from martfl.valuation.common import TINY, Common, Floats, median
 
 
 @dataclass(frozen=True)
@@ -20,12 +20,16 @@ class RootRows:
 
 
 def read_rows(common: Common, gains: Floats) -> RootRows:
-    """Least squares over the sellers: J_ir = a_i·g_r + rest; the rest over rows is the error."""
+    """The median of what sellers gain per loading, so that one that gains much moves nobody; the rest is the error.
+
+    J_ir = a_i·g_r + rest, with g by least squares over the sellers, scaled to the median.
+    """
+    gain = median(gains.mean(axis=1) / common.loadings, common.alone)
     weights = common.alone * common.loadings
     signal = weights @ gains / max(float(weights @ common.loadings), TINY)  # [r]
-    gain = float(signal.mean())
-    if not gain > 0:
+    if not (gain > 0 and signal.mean() > 0):
         return RootRows(0.0, np.inf)
+    signal = signal * gain / signal.mean()
     rest = (gains - np.outer(common.loadings, signal)).std(axis=1) / np.sqrt(gains.shape[1]) / gain
     return RootRows(gain, float(np.sqrt((common.alone * rest**2).sum() / common.alone.sum())))
 

@@ -18,7 +18,7 @@ from martfl.valuation.information import Information, Sale, Worth, nothing_sold
 
 Goodness = Callable[[Sequence[Vector]], Floats]  # [k] models -> [k, r], higher is better
 SKETCH = 16_384  # numbers of a sketch: cosines to 0.008
-STEP = 0.25  # of the usual length, on which a gain is measured
+STEP = 0.1  # of the usual length, on which a gain is measured
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ def run_market(market: Market, valuers: Mapping[str, Valuer], *, driver: str) ->
     pay: dict[str, list[np.ndarray]] = {name: [] for name in valuers}
     last: Tensor | None = None
     for index in range(market.config.rounds):
-        offer = _offer(market, model, last, index)
+        offer = offer_of(market, model, last, index)
         for name, valuer in valuers.items():
             states[name], weights = valuer.value(states[name], offer)
             pay[name].append(weights)
@@ -98,7 +98,7 @@ def run_market(market: Market, valuers: Mapping[str, Valuer], *, driver: str) ->
     return Paid(market.wallets, {name: np.stack(rows) for name, rows in pay.items()}, accuracy)
 
 
-def _offer(market: Market, model: Tensor, last: Tensor | None, index: int) -> Offer:
+def offer_of(market: Market, model: Tensor, last: Tensor | None, index: int) -> Offer:
     """One round's updates."""
     seed = market.config.seed
     _parrot(market, model)

@@ -42,7 +42,7 @@ class GtgShapley:
     seller comes first equally often.
     """
 
-    permutations: int = 3  # for each seller that comes first
+    permutations: int = 1  # for each seller that comes first
     round_least: float = 1e-3  # gain of a round that is worth sharing
     within_least: float = 1e-3  # gain that is still to come, at which a permutation goes on
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from martfl.errors import InputError
-from martfl.lab.rules.cffl import faded
+from martfl.lab.rules.cffl import faded, root_accuracy
 from martfl.lab.valuers.base import Offer, cosines_with, positive
 
 Known = Mapping[str, float]
@@ -52,10 +52,7 @@ class Cosine:
 
 @dataclass(frozen=True)
 class Cffl:
-    """CFFL's reputation: accuracy of a seller's own model on the root rows (Lyu et al., 2020).
-
-    A row counts as right where the model gives its truth more than half of the chances: any task has that.
-    """
+    """CFFL's reputation: accuracy of a seller's own model on the root rows (Lyu et al., 2020)."""
 
     alpha: float = 5.0
 
@@ -69,8 +66,9 @@ class Cffl:
 
     def value(self, state: Known, offer: Offer) -> tuple[Known, np.ndarray]:
         """c = ½·c + ½·sinh(α·a) with the shares a of all accuracies."""
-        rows = offer.goodness([offer.model + update for update in offer.updates])
-        right = (rows > np.log(0.5)).mean(axis=1)
+        if offer.view is None:
+            raise InputError("cffl pays by predictions, and this offer has no judge")
+        right = root_accuracy(offer.view)
         known = np.array([state.get(name, np.nan) for name in offer.names])
         fresh = faded(None, right, self.alpha)
         mixed = faded(np.where(np.isnan(known), fresh, known), right, self.alpha)

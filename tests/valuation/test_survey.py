@@ -1,0 +1,84 @@
+"""From updates and a judge to weights, and what a seller is told."""
+
+import numpy as np
+import pytest
+from sellers_world import World
+
+from martfl.valuation import Information, statement, value_updates
+
+
+class Judge:
+    """Rows that lose by the squared distance of the model from the signal, seen from each row a little differently."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.judged = world, 0
+        self.targets = world.signal + 0.1 * np.stack([world.normal(4, i) for i in range(40)]) / 55
+
+    def __call__(self, models):
+        self.judged += len(models)
+        return np.array([-((self.targets - model) ** 2).sum(axis=1) for model in models])
+
+
+def sell(world, updates, account=None, model=None, judge=None, **options):
+    rule = Information()
+    return value_updates(
+        rule,
+        account or rule.start(),
+        names=[str(i) for i in range(len(updates))],
+        updates=updates,
+        model=np.zeros(len(world.signal)) if model is None else model,
+        goodness=judge or Judge(world),
+        rng=np.random.default_rng(0),
+        **options,
+    )
+
+
+def updates_of(world, rows):
+    return [0.3 * row / np.linalg.norm(row) for row in world.directions(rows)]
+
+
+def test_what_sellers_add_sums_to_what_the_model_gains(world) -> None:
+    updates, judge = updates_of(world, [400] * 6), Judge(world)
+    account, first = sell(world, updates, judge=judge)
+    _, again = sell(world, updates, account=account, judge=judge)  # at the same model: the shares are those of before
+    model = sum(w * u for w, u in zip(again.weights, updates, strict=True))
+    before, after = judge([np.zeros_like(model), model]).mean(axis=1)
+    assert again.added.sum() == pytest.approx(after - before, rel=0.05)
+    assert (first.added_error > 0).all()
+
+
+def test_judging_costs_one_model_for_each_seller_and_two_more(world) -> None:
+    judge = Judge(world)
+    account, valued = sell(world, updates_of(world, [400] * 6), judge=judge)
+    assert judge.judged == 7
+    moved = 0.1 * world.signal
+    sell(world, updates_of(world, [400] * 6), account=account, model=moved, judge=judge)
+    assert judge.judged == 7 + 8
+    assert valued.weights.sum() == pytest.approx(1.0)
+
+
+def test_scaling_up_loses_and_scaling_down_gains_nothing(world) -> None:
+    updates = updates_of(world, [400] * 8)
+    honest = sell(world, updates)[1].weights[0]
+    for factor, most in ((10.0, 0.5), (0.1, 1.05), (1.4, 1.05)):
+        changed = [factor * updates[0], *updates[1:]]
+        assert sell(world, changed)[1].weights[0] <= most * honest
+
+
+def test_an_update_that_breaks_the_model_is_no_gain(world) -> None:
+    updates = updates_of(world, [400] * 5)
+    found = sell(world, [*updates, np.full_like(updates[0], 1e150)])[1]
+    assert np.isfinite(found.weights).all() and found.weights[-1] < 1e-3
+
+
+def test_nobody_kept_is_nobody_paid(world) -> None:
+    account, valued = sell(world, [])
+    assert valued.weights.size == 0 and account.model is not None
+
+
+def test_a_seller_is_told_what_it_added_and_why_it_gets_its_share(world) -> None:
+    updates = updates_of(world, [400] * 6)
+    plain = statement(sell(world, updates)[1], 0)
+    assert "added +" in plain and "that is your share of the reward" in plain
+    long = statement(sell(world, [10 * updates[0], *updates[1:]])[1], 0)
+    assert "long or under suspicion" in long

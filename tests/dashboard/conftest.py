@@ -82,7 +82,7 @@ def made_up_steps(epoch, *, providers, names, outcome, late):
         st.Scores(scores=tuple(scores)),
         st.Ordered(providers=(*listed, caught)),
         st.Purchased(prices=prices, sent=replace(sent, function="buy")),
-        st.Selected(rule="evidence", baselines=1, judged=judged, summary="two groups", traffic=traffic),
+        st.Selected(rule="evidence", baselines=1, judged=judged, traffic=traffic),
         st.Accepted(providers=(caught,), sent=replace(sent, function="accept")),
         st.Aggregated(digest="ab" * 32),
         st.ModelPosted(weights={} if failed else weights, sent=replace(sent, function="publish_model")),

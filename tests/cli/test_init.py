@@ -84,7 +84,7 @@ VALUES = st.fixed_dictionaries(
     },
     optional={
         "money": st.fixed_dictionaries({"reward": st.integers(10**16, 10**20)}),
-        "deadlines": st.fixed_dictionaries({"commit": st.integers(1000, 10**6), "settle": st.integers(1, 10**6)}),
+        "deadlines": st.fixed_dictionaries({"commit": st.integers(2000, 10**6), "settle": st.integers(1, 10**6)}),
         "selection": st.just({"options": {"budget": 0.5}}),
         "scoring": st.fixed_dictionaries({"answers": st.integers(8, 100)}),
         "reputation": st.fixed_dictionaries({"newcomers": st.floats(0.01, 1.0)}),

@@ -4,6 +4,7 @@ import re
 
 from martfl.dashboard.charts import bar, bars, role_class, shape_of
 from martfl.dashboard.markup import Html, h, section
+from martfl.dashboard.saving import payments_link
 from martfl.dashboard.story import Story, Turn
 from martfl.dashboard.words import (
     ROLE_WORDS,
@@ -50,7 +51,7 @@ def overview(story: Story) -> Html:
     rows = [_row(story, address, demo=demo, share=story.paid_to(address) / most) for address in order]
     legend = h("ul", [h("li", role_mark(role), f"{role}: {words}") for role, words in _used(story)], class_="legend")
     table = h("table", h("thead", head), h("tbody", rows), class_="cards people")
-    return section("providers", "Who was paid what", h("p", note), legend, table)
+    return section("providers", "Who was paid what", h("p", note), legend, table, payments_link(story))
 
 
 def _row(story: Story, address: str, *, demo: bool, share: float) -> Html:
@@ -104,11 +105,6 @@ def view(story: Story, address: str, *, opened: bool = False, latest: int | None
     last = max(turns, default=0)
     if last and any(epoch.number > last and epoch.turns for epoch in story.epochs):
         sentences.append(h("li", f"Since epoch {last + 1} you are not invited any more."))
-    weights = [
-        (f"epoch {n}", turn.weight, _weight_words(story, turn))
-        for n, turn in list(turns.items())[-(latest or MOST_MARKS) :]
-    ]
-    chart = bars(weights, title="Weight in the new model, and payment", kind="s0") if weights else None
     checked = sum(turn.checked for turn in turns.values())
     words = f"You checked the published model against the chain in {plural(checked, 'epoch')}." if checked else ""
     where = h("p", "Your address: ", h("code", address, class_="long"))
@@ -117,13 +113,25 @@ def view(story: Story, address: str, *, opened: bool = False, latest: int | None
         title,
         where,
         h("ul", sentences, class_="plain"),
-        chart,
+        _bars(story, dict(list(turns.items())[-(latest or MOST_MARKS) :])),
         h("p", words),
         id=anchor(address),
         open=opened,
     )
 
 
-def _weight_words(story: Story, turn: Turn) -> str:
-    paid = "" if turn.paid is None else f" · {money(story, turn.paid)}"
-    return f"{percent(turn.weight)}{paid}"
+def _bars(story: Story, turns: dict[int, Turn]) -> list[Html]:
+    """Weight and pay over the epochs: what an update counted for, and what it earned."""
+    if not turns:
+        return []
+    weights = [(f"epoch {n}", turn.weight, percent(turn.weight)) for n, turn in turns.items()]
+    pay = [
+        (f"epoch {n}", float(turn.paid), _pay_words(story, turn)) for n, turn in turns.items() if turn.paid is not None
+    ]
+    drawn = [bars(weights, title="Weight in the new model", kind="s0")]
+    return [*drawn, bars(pay, title="Paid, epoch by epoch", kind="s2")] if pay else drawn
+
+
+def _pay_words(story: Story, turn: Turn) -> str:
+    whole = money(story, turn.paid or 0)
+    return f"{whole}, of it bonus {money(story, turn.bonus)}" if turn.bonus else whole

@@ -129,7 +129,7 @@ def _alarms(story: Story) -> Html:
 
 def _alarm(story: Story, alarm: Alarm) -> Html:
     who = [party_link(story, alarm.subject), ": "] if alarm.subject else []
-    where = h("a", f"epoch {alarm.epoch}", href=f"#epoch-{alarm.epoch}")
+    where = h("a", f"epoch {alarm.epoch}", href=f"#in-epoch-{alarm.epoch}")
     kind = "grave" if alarm.grave else "mild"
     return h("li", h("strong", alarm.kind), " · ", where, " · ", who, h("bdi", alarm.text), class_=kind)
 
@@ -154,7 +154,7 @@ def _stages(story: Story, epoch: Epoch) -> Html:
     state = h("span", verdict(epoch), class_="badge bad" if bad else "badge good" if epoch.over else "badge")
     due = "" if epoch.over or not epoch.deadline else f" · deadline {moment(epoch.deadline)}"
     when = f"opened {moment(epoch.opened)}{due}"
-    head = h("p", h("a", f"Epoch {epoch.number}", href=f"#epoch-{epoch.number}"), " ", state, " ", h("small", when))
+    head = h("p", h("a", f"Epoch {epoch.number}", href=f"#in-epoch-{epoch.number}"), " ", state, " ", h("small", when))
     return h("li", head, h("ol", steps, class_="stages", aria_label=f"Stages of epoch {epoch.number}"))
 
 
@@ -205,7 +205,8 @@ def _epoch(story: Story, epoch: Epoch, *, latest: bool) -> Html:
     weighed = sum(turn.weight > 0 for turn in epoch.turns)
     counts = f"{bought} of {plural(len(epoch.turns), 'provider')} bought, {weighed} in the model"
     line = counts if bought or epoch.over else verdict(epoch)
-    note = h("p", _facts(story, epoch))
+    inside = f"in-epoch-{epoch.number}"  # within the closed part, so that a link to it opens the epoch
+    note = h("p", _facts(story, epoch), h("a", "Link to this epoch", href=f"#{inside}"), id=inside)
     title = h("summary", h("span", f"Epoch {epoch.number}: {line}"))
     inner = h("details", title, note, score_chart(epoch, names), _decided(story, epoch), open=latest)
     return h("section", inner, id=f"epoch-{epoch.number}", aria_label=f"Epoch {epoch.number}")

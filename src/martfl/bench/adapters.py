@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from martfl.demo.lora import BASE, base_identity
+from martfl.tasks.base_model import SMALL, base_identity
 from martfl.tasks.layout import Vector
 from martfl.tasks.lora_task import LoraTask, lora
 from martfl.tasks.speeches import by_play, load_speeches
@@ -32,7 +32,7 @@ class AdapterBench:
 
 
 def bench_adapters(
-    *, rank: int = 8, rounds: int = 1, steps: int = 12, tokens: int = 64, sellers: int = 3, base: str = BASE
+    *, rank: int = 8, rounds: int = 1, steps: int = 12, tokens: int = 64, sellers: int = 3, base: str = SMALL
 ) -> list[AdapterBench]:
     """Fixed at this rank; free at half of it, which are as many numbers; free at this rank."""
     plays = by_play(load_speeches())

@@ -74,11 +74,11 @@ def _network(parameters: int, providers: int) -> Subject:
 
 def _lora(parameters: int, providers: int) -> Subject:
     """The largest rank of SmolLM2's adapters that has no more parameters; twelve batches of 4 × 128 tokens."""
-    from martfl.demo.lora import BASE, base_identity
+    from martfl.tasks.base_model import SMALL, base_identity
     from martfl.tasks.lora_task import lora
     from martfl.tasks.speeches import by_play, load_speeches
 
-    given: dict[str, Any] = {"base": BASE, "identity": base_identity(BASE), "tokens": 128, "steps": 12}
+    given: dict[str, Any] = {"base": SMALL, "identity": base_identity(SMALL), "tokens": 128, "steps": 12}
     one = lora(**given, rank=1).layout.size
     if parameters < one:
         raise InputError(f"an adapter of rank 1 has {one} parameters, got {parameters}")

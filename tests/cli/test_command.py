@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -183,3 +184,11 @@ def test_research_rooms_import_without_the_market(room):
         assert len(names) >= 5 and all(map(importlib.import_module, names))
     """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_shell_completes_commands():
+    asked = {**os.environ, "_MARTFL_COMPLETE": "complete_bash", "COMP_WORDS": "martfl pro", "COMP_CWORD": "1"}
+    done = subprocess.run(
+        [Path(sys.executable).with_name("martfl")], capture_output=True, text=True, check=False, env=asked
+    )
+    assert done.stdout.split() == ["provider"]

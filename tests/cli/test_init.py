@@ -42,14 +42,15 @@ def test_every_choice_has_a_remark_and_amounts_are_said_in_coins(tmp_path):
 
 def test_it_asks_at_a_terminal_and_says_what_is_next(tmp_path):
     keyboard, stdin = pty.openpty()
-    command = [sys.executable, "-m", "martfl", "init", "--name", "wards"]
+    command = [sys.executable, "-m", "martfl", "init"]
     streams = {"stdin": stdin, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     process = subprocess.Popen(command, cwd=tmp_path, text=True, **streams)
-    os.write(keyboard, b"\n3\n" + 5 * b"\n")  # the usual task, a reward of 3, and the usual rest
+    os.write(keyboard, b"wards\n\n3\n" + 5 * b"\n")  # a name, the usual task, a reward of 3, and the usual rest
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
-    assert "in coins [1]:" in err and "called [" not in err  # what an option says is not asked for
-    assert load_terms(tmp_path / "market.toml").money.reward == 3 * 10**18
+    assert err.count("]:") == 8
+    terms = load_terms(tmp_path / "market.toml")
+    assert (terms.name, terms.money.reward) == ("wards", 3 * 10**18)
     assert "martfl acquirer deploy market.toml --keystore buyer" in out
     assert "deposit of 4.5000 ETH" in out
 

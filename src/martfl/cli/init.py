@@ -56,13 +56,14 @@ def init(
     config: Config = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Write the terms of a new market. Asks at a terminal for what no option says; elsewhere defaults count."""
+    """Write the terms of a new market. Without options it asks, at a terminal; with any, the rest has its default."""
     from martfl.errors import InputError
     from martfl.market.terms_file import commented
 
     if out.exists():
         raise InputError(f"{out} exists already; name another file with --out")
-    terms = _terms(_answers(choices, asking=sys.stdin.isatty() and not as_json))
+    asking = choices == Choices() and sys.stdin.isatty() and not as_json
+    terms = _terms(_answers(choices, asking=asking))
     out.write_text(commented(terms), encoding="utf-8")
     result = {"terms": str(out), "terms_hash": "0x" + terms.hash.hex(), "deposit": terms.money.deposit}
     emit(result, as_json=as_json, render=lambda: _next(out, terms, config))

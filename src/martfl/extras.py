@@ -21,6 +21,9 @@ EXTRA_OF = {
     "eth": "demo",
     "tensorboard": "tracking",
     "ray": "ray",
+    "transformers": "llm",
+    "peft": "llm",
+    "gguf": "llm",
 }
 
 

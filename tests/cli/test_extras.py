@@ -16,7 +16,7 @@ from martfl import extras
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OPTIONAL = PROJECT["optional-dependencies"]
-ROLES = ("lab", "provider", "acquirer", "demo", "tracking", "ray")
+ROLES = ("lab", "provider", "acquirer", "demo", "tracking", "ray", "llm")
 WITHOUT = "import sys; sys.modules.update(dict.fromkeys({absent!r})); sys.argv = {words!r}; {then}"
 
 

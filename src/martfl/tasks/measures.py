@@ -3,7 +3,6 @@
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
-from scipy.stats import rankdata
 
 Floats = NDArray[np.floating]
 Integers = NDArray[np.int64]
@@ -30,6 +29,8 @@ def auc(scores: Floats, positive: NDArray[np.bool_]) -> float:
     many, few = int(positive.sum()), int((~positive).sum())
     if not many or not few:
         return float("nan")
+    from scipy.stats import rankdata  # loads slowly
+
     ranks = rankdata(scores)
     return float((ranks[positive].sum() - many * (many + 1) / 2) / (many * few))
 

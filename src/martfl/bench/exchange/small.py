@@ -7,7 +7,7 @@ from eth_utils.address import to_checksum_address
 from web3.contract import Contract
 
 from martfl.bench.exchange.play import Outcome, of_acquirer, strategy
-from martfl.bench.exchange.world import ASK, first_file, open_world
+from martfl.bench.exchange.world import ASK, MONEY, first_file, open_world
 from martfl.chain.compile import compiled
 from martfl.chain.embedded import EmbeddedChain
 from martfl.chain.network import RevertedError
@@ -49,7 +49,7 @@ def charging_token() -> Outcome:
     """It cannot be deposited, so that nobody can commit, let alone deliver."""
     with EmbeddedChain(None, accounts=3) as chain:
         token = _token(chain, percent=1, refused=NOBODY)
-        with open_world(terms={"money": {"token": token.address}}, on=chain) as world:
+        with open_world(terms={"money": {**MONEY, "token": token.address}}, on=chain) as world:
             chain.send(token.functions.approve(world.trading.address, 10**30), account=world.buyer)
             with suppress(RevertedError):
                 world.trading.new_epoch(amount=world.terms.money.deposit, account=world.buyer)
@@ -62,7 +62,7 @@ def refusing_token() -> Outcome:
     with EmbeddedChain(None, accounts=4) as chain:
         victim = chain.accounts[1]
         token = _token(chain, percent=0, refused=victim.address)
-        with open_world(honest=2, terms={"money": {"token": token.address}}, on=chain) as world:
+        with open_world(honest=2, terms={"money": {**MONEY, "token": token.address}}, on=chain) as world:
             chain.send(token.functions.approve(world.trading.address, 10**30), account=world.buyer)
             epoch = world.rogue_epoch()
             epoch.begin(first_file(world))

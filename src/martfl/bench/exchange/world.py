@@ -36,6 +36,7 @@ from martfl.tasks.protocol import as_task
 
 REWARD = 10**18
 ASK = 5 * 10**16
+MONEY = {"reward": REWARD, "ask": ASK}
 WINDOWS = {"commit": 1000, "buy": 1000, "keys": 1000, "publish": 1000, "settle": 1000, "margin": 200}
 
 
@@ -257,7 +258,7 @@ def _terms() -> dict[str, Any]:
     return {
         "name": "exchange",
         "task": {"entry": "martfl.bench.exchange.tiny:Plane"},
-        "money": {"reward": REWARD, "ask": ASK},
+        "money": MONEY,
         "deadlines": WINDOWS,
         "settlement": {"scale": 2.0**-10},
         "scoring": {"scheme": "plain"},

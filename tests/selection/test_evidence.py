@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from martfl.errors import InputError
 from martfl.selection import Code, Role, explain, make_strategy
-from martfl.selection.evidence import PARTS
+from martfl.selection.parameters import PARTS
 
 HALF = (0, 1)  # root data with half of the classes cannot judge everybody
 

@@ -117,18 +117,20 @@ def test_without_a_common_signal_shares_fall_back_on_equal_ones(world) -> None:
 
 def test_epochs_are_pooled_and_an_unclear_one_changes_little(world) -> None:
     rule = Information()
-    account, before = rule.appraise(rule.start(), world.sale(world.directions([200, 400, 800, 400, 400, 400])))
-    noise = np.stack([world.normal(3, i) for i in range(6)])
+    account, before = rule.appraise(
+        rule.start(), world.sale(world.directions([200, 400, 800, 400, 400, 400, 400, 400]))
+    )
+    noise = np.stack([world.normal(3, i) for i in range(8)])
     _, after = rule.appraise(account, world.sale(noise))
     assert after.shares == pytest.approx(before.shares, rel=0.2)
 
 
 def test_a_newcomer_of_an_unclear_epoch_is_not_paid_like_those_who_are_known(world) -> None:
     rule = Information()
-    account, _ = rule.appraise(rule.start(), world.sale(world.directions([400] * 6)))
-    noise = np.stack([world.normal(3, i) for i in range(7)])
+    account, _ = rule.appraise(rule.start(), world.sale(world.directions([400] * 8)))
+    noise = np.stack([world.normal(3, i) for i in range(9)])
     _, worth = rule.appraise(account, world.sale(noise))
-    assert worth.shares[6] < 0.1 * worth.shares[:6].mean()
+    assert worth.shares[8] < 0.1 * worth.shares[:8].mean()
 
 
 def test_an_account_comes_back_as_it_was() -> None:

@@ -18,6 +18,8 @@ Floats = NDArray[np.float64]
 TOP = 0.98  # largest loading: beyond it the noise cannot be told
 LEAST = 1e-3  # smallest loading: below it there is no signal
 ROUNDS = 20  # of the fit; it settles within ten
+FEW, FEWEST = 20.0, 10.0  # degrees of freedom at which a fit counts half, and below which not at all: 6 sellers
+UNKNOWN = 30.0  # the error of what cannot be told
 TINY = 1e-12
 
 
@@ -103,12 +105,19 @@ def _ties(gram: Floats, loadings: Floats, alone: Floats) -> Floats:
 
 
 def _unexplained(gram: Floats, loadings: Floats, alone: Floats) -> float:
-    """2·rms(ρ) / mean(a)² over pairs: what the noises have in common passes for signal or hides it."""
-    pairs = np.outer(alone, alone) * _others(len(alone))
-    if not pairs.any():
-        return 1.0
-    rms = np.sqrt((pairs * _noise(gram, loadings) ** 2).sum() / pairs.sum())
-    return float(2.0 * rms / max(((alone * loadings).sum() / alone.sum()) ** 2, TINY))
+    """2·rms(ρ) / mean(a)² over pairs: what the noises have in common passes for signal or hides it.
+
+    k loadings fit k·(k − 1)/2 cosines. What is left falls short of what was there by the degrees of freedom over the
+    pairs, f = k·(k − 3)/2, and little is known of it where f is small: three sellers can always be explained.
+    """
+    k = len(loadings)
+    pairs, free = k * (k - 1) / 2, k * (k - 3) / 2
+    if free < FEWEST:
+        return UNKNOWN
+    counted = np.outer(alone, alone) * _others(k)
+    left = (counted * _noise(gram, loadings) ** 2).sum() / counted.sum()
+    rms = np.sqrt(left * pairs / free * (1.0 + FEW / free))
+    return float(min(UNKNOWN, 2.0 * rms / max(((alone * loadings).sum() / alone.sum()) ** 2, TINY)))
 
 
 def _others(count: int) -> Floats:

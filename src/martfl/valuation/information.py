@@ -21,7 +21,7 @@ from martfl.valuation.novelty import beyond_public
 from martfl.valuation.root import held_back
 
 DOUBT = 0.03  # of the mean: information that an epoch without any clarity cannot tell from none
-SEEN = 4.0  # who was seen in a quarter of what the others were seen in is paid in full
+SEEN = 4.0  # who was seen in a quarter of what the others were seen in is paid in full; less so in clear markets only
 NINETY = 1.645  # deviations either side of an interval that holds nine cases in ten
 
 
@@ -113,7 +113,7 @@ class Information:
         believed = 1.0 / (1.0 + float((weight * error).sum() / weight.sum()))
         floor = DOUBT * (1.0 - believed)
         raw = np.maximum(value * alone, floor) ** (self.whole * believed) * alone ** (1.0 - believed)
-        raw = raw * np.minimum(1.0, SEEN * weight / weight.max())
+        raw = raw * np.minimum(1.0, SEEN * weight / weight.max()) ** believed
         raw = raw if today is None else raw * today
         raw = raw if raw.any() else alone
         spread = np.exp(NINETY * self.whole * believed * np.sqrt(error))

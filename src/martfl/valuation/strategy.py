@@ -82,6 +82,7 @@ class ByValue:
             goodness=buyer.goodness,
             rng=rng,
             trust=self._trust([selection.reasons[i] for i in kept]),
+            chosen=selection.weights[kept],
         )
         weights = np.zeros_like(selection.weights)
         weights[kept] = valued.weights

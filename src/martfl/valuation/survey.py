@@ -41,8 +41,12 @@ def value_updates(
     goodness: Goodness,
     rng: np.random.Generator,
     trust: Floats | None = None,
+    chosen: Floats | None = None,
 ) -> tuple[Account, Valued]:
-    """The kept updates of an epoch, each finite and not zero, and what is known after it."""
+    """The kept updates of an epoch, each finite and not zero, and what is known after it.
+
+    `trust` [k] and `chosen` [k] are the selection's: the chance of being honest, and the weights that it would give.
+    """
     seed = int(rng.integers(2**31)) if account.seed is None else account.seed
     step = last_step(account, model)
     after = replace(account, seed=seed, model=model)
@@ -51,7 +55,7 @@ def value_updates(
     lengths = np.array([norm(update) for update in updates])
     past = rule.past_shares(account, names)
     usual = usual_length(lengths, past)
-    parts = combine(past, lengths, trust)
+    parts = combine(past, lengths, trust=trust)
     middle = model + sum(float(part) / 2 * update for part, update in zip(parts, updates, strict=True))
     units = [update / float(length) for update, length in zip(updates, lengths, strict=True)]
     directions = [*units, step / norm(step)] if step is not None else units
@@ -60,7 +64,7 @@ def value_updates(
     k = len(units)
     public = (drawn[k], gains[k]) if step is not None else (None, None)
     after, worth = rule.appraise(after, Sale(tuple(names), drawn[:k], gains[:k], *public))
-    weights = combine(worth.shares, lengths, trust)
+    weights = combine(worth.shares, lengths, trust=trust, chosen=chosen, clarity=worth.clarity)
     reach = weights * lengths / usual  # of the measured steps, that each goes in the aggregate
     error = gains[:k].std(axis=1) / np.sqrt(gains.shape[1])
     return after, Valued(worth, weights, reach * gains[:k].mean(axis=1), reach * error)

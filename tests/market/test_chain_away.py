@@ -69,7 +69,8 @@ def test_a_chain_that_is_away_when_the_margin_begins(build, kit, tmp_path):
         market.providers[0].watch()  # the first attempt is lost
     chain.travel_to(market.times().keys - 5)
     market.watch()
-    market.travel_to(market.times().publish + 1)
+    market.travel_to(market.times().publish + 1)  # the first claim is lost as well
+    market.watch()
     assert market.paid(1) == {market.names[0]: market.price(0)}
     assert market.providers[1].journal.recall(1, KeyGiven) is None
     chain.close()

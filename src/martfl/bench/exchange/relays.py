@@ -165,7 +165,7 @@ def _ask_key(world: World, epoch: Any, name: str) -> bool:
     before = world.chain.snapshot()
     world.trading.buy(epoch.number, offers=[shop.offers[name]], account=world.buyer)
     with suppress(MartflError):
-        shop._fetch_keys([name])
+        shop.fetch_keys([name])
     world.chain.revert(before)  # the purchase never was
     return name in shop.here
 

@@ -76,7 +76,7 @@ def refusing_token() -> Outcome:
             )
             world.trading.claim_rewards(epoch.number, payees=[elsewhere], account=world.buyer)
             paid = token.functions.balanceOf(other).call()
-            return Outcome(gain=0, short=max(0, ASK - paid))
+            return Outcome(gain=0, short=max(0, shop.price(victim.address) - paid))
 
 
 # --- messages and files ----------------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def _compared(task: TorchTask, first: Vector, last: Vector, epochs: int, root: P
     both = last + task.train(last, root, seed=epochs + 1)
     rows = len(root[1])
     return {
-        "Cleveland alone": f"{_measured(task, alone, test)} on the same patients, trained on its own {rows} for as long",
+        "Cleveland alone": f"{_measured(task, alone, test)} on the same patients, trained on its own {rows} as long",
         "What it bought, and its own": f"{_measured(task, both, test)}, the bought model trained once more on its own",
     }
 

@@ -44,17 +44,26 @@ def hospitals_scene(options: DemoOptions, *, progress: Progress | None = None) -
         settlement={"scheme": options.settlement, "scale": 2.0**-14, "update_limit": 2.0, "samples": 16},
         rule=options.rule,
         seed=options.seed,
-        ending=lambda first, last, folder: {"Cleveland alone": _alone(task, first, options.epochs, root, test)},
+        ending=lambda first, last, folder: _compared(task, first, last, options.epochs, root, test),
     )
 
 
-def _alone(task: TorchTask, model: Vector, epochs: int, root: Pair, test: Pair) -> str:
-    """What the buyer's own rows would have come to without a market, with as many epochs of training."""
+def _compared(task: TorchTask, first: Vector, last: Vector, epochs: int, root: Pair, test: Pair) -> dict[str, str]:
+    """What the buyer's own rows would have come to without a market, and what they add to what it bought."""
+    alone = first
     for epoch in range(1, epochs + 1):
-        model = model + task.train(model, root, seed=epoch)
+        alone = alone + task.train(alone, root, seed=epoch)
+    both = last + task.train(last, root, seed=epochs + 1)
+    rows = len(root[1])
+    return {
+        "Cleveland alone": f"{_measured(task, alone, test)} on the same patients, trained on its own {rows} as long",
+        "What it bought, and its own": f"{_measured(task, both, test)}, the bought model trained once more on its own",
+    }
+
+
+def _measured(task: TorchTask, model: Vector, test: Pair) -> str:
     found = task.quality(model, test)
-    measured = f"accuracy {100 * found['accuracy']:.1f} %, AUC {100 * found['auc']:.1f} %"
-    return f"{measured} on the same patients, trained on its own {len(root[1])} for as long"
+    return f"accuracy {100 * found['accuracy']:.1f} %, AUC {100 * found['auc']:.1f} %"
 
 
 def _shuffled(rows: Pair, rng: np.random.Generator) -> Pair:

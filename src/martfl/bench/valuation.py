@@ -30,11 +30,7 @@ class ValuationTiming:
     parameters: int
     train_s: float
     value_s: float
-
-    @property
-    def share(self) -> float:
-        """Of a round's training."""
-        return self.value_s / self.train_s
+    share: float  # value_s / train_s
 
 
 def bench_valuation(
@@ -58,8 +54,9 @@ def _one(dataset: str, participants: int, rounds: int, runtime: Runtime) -> Valu
         last = (offer.updates * offer.updates.new_tensor(weights)[:, None]).sum(dim=0)
         model = model + last
     name = torch.cuda.get_device_name() if market.device.type == "cuda" else f"cpu, {torch.get_num_threads()} threads"
-    sellers = len(market.wallets)
-    return ValuationTiming(dataset, name, sellers, market.model.size, median(trained[1:]), median(valued[1:]))
+    train_s, value_s = median(trained[1:]), median(valued[1:])
+    sizes = (len(market.wallets), market.model.size)
+    return ValuationTiming(dataset, name, *sizes, train_s, value_s, value_s / train_s)
 
 
 def _timed(market: Market, work: Callable[[], T]) -> tuple[T, float]:

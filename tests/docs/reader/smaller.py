@@ -21,6 +21,8 @@ SMALLER = {  # the whole command line → what is put behind it; the first that 
     r"martfl bench scoring-privacy .*": "--parameters 16384 --sketch 4096 --epochs 6",
     r"martfl bench settlement .*": "--parameters 240 --providers 3 --samples 4",
     r"martfl ceremony start .*": "--providers 1 --samples 1",
+    r"martfl bench payment .*": "--rounds 2 --seeds 1 --participants 8 --groups 0 --figure runs/payment.png",
+    r"martfl bench valuation .*": "--datasets digits --rounds 2 --participants 8",
     r"martfl bench gas .*": "--providers 3 --samples 4",
     r"martfl bench market .*--parameters .*": "--parameters 20000 --providers 2",
     r"martfl bench market .*": "--providers 2",

@@ -24,15 +24,16 @@ def test_a_fixed_cast_cannot_be_changed_and_an_unknown_one_is_refused():
         choose("poems")
 
 
-def test_hospitals_sell_and_the_careless_one_has_no_share(tmp_path):
+def test_hospitals_sell_and_the_careless_one_has_next_to_no_share(tmp_path):
     result = run_demo(choose("hospitals", epochs=2), tmp_path)
     assert list(result.quality_start) == ["accuracy", "auc", "loss"]
     assert result.epochs[-1].quality["auc"] > result.quality_start["auc"] + 0.2
     (careless,) = [name for name, behaviour in result.providers.items() if behaviour == CARELESS]
     for epoch in result.epochs:
         assert epoch.verified
-        assert careless not in epoch.weights
-        assert epoch.paid.get(careless, 0) == epoch.prices.get(careless, 0)
+        assert epoch.weights.get(careless, 0.0) < 0.01
+        bonus = epoch.paid.get(careless, 0) - epoch.prices.get(careless, 0)
+        assert 0 <= bonus <= 0.01 * sum(epoch.bonus.values())
     assert result.told["Cleveland alone"].startswith("accuracy ")
     assert remembered_options(tmp_path).task == "hospitals"
     assert json.loads((tmp_path / "result.json").read_text())["measure"] == "accuracy"

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from martfl.tasks.errors import LayoutError, TaskError
 from martfl.tasks.layout import Layout, Part, Vector
 from martfl.tasks.protocol import FourFunctions, Task, as_task
-from martfl.tasks.sources import read_csv, read_folder
 
 if TYPE_CHECKING:
     from martfl.tasks.judging import ClassProbability, NegativeLoss, RegressionError, TokenLikelihood
+    from martfl.tasks.sources import read_csv, read_folder
     from martfl.tasks.torch_task import TorchTask
 
 _WITH_TORCH = {
@@ -21,6 +21,8 @@ _WITH_TORCH = {
     "RegressionError": "judging",
     "TokenLikelihood": "judging",
     "TorchTask": "torch_task",
+    "read_csv": "sources",
+    "read_folder": "sources",
 }
 
 __all__ = [

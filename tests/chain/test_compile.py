@@ -24,6 +24,7 @@ def test_what_is_shipped_is_what_compiles(shipped):
     assert compiling.compiled("exact") == made
 
 
+@pytest.mark.long
 def test_shipped_contracts_need_no_compiler_and_others_do(shipped, monkeypatch):
     compiling.ship(shipped)
     monkeypatch.setitem(__import__("sys").modules, "vyper", None)

@@ -27,9 +27,9 @@ def decisions(monkeypatch):
     ("market", "most"),
     [
         ({}, 0.01),
-        ({"root": "biased", "dominance": 1.0, "biased": 0.3}, 0.01),
+        pytest.param(*({"root": "biased", "dominance": 1.0, "biased": 0.3}, 0.01), marks=pytest.mark.long),
         ({"classes": "noniid"}, 0.03),
-        ({"classes": "noniid", "sizes": "pow"}, 0.06),
+        pytest.param({"classes": "noniid", "sizes": "pow"}, 0.06, marks=pytest.mark.long),
     ],
     ids=["all classes each", "biased root", "few classes each", "few classes and unlike sizes"],
 )

@@ -32,6 +32,7 @@ def test_the_experiment_has_every_rule_attack_and_seed() -> None:
     assert (shared["sellers"], shared["epochs"], shared["root"]) == (12, 20, 200)
 
 
+@pytest.mark.long
 def test_every_rule_runs_and_a_finished_run_is_not_run_again(
     tiny_base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

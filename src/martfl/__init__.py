@@ -1,3 +1,3 @@
 """martfl: a marketplace where organisations buy and sell model updates instead of raw data."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -2,10 +2,12 @@
 
 import contextlib
 import fcntl
+import os
 import shutil
 import tempfile
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,24 +16,27 @@ import pytest
 from martfl.dashboard.server import make_app
 from martfl.dashboard.watch import Watcher
 from martfl.demo import DemoOptions, run_demo
+from martfl.market import steps as st
 from martfl.market.journal import Journal
+from martfl.market.terms import read_terms, to_toml
 
 CHROMIUM, DRIVER = Path("/usr/bin/chromium"), Path("/usr/bin/chromedriver")
 OPTIONS = DemoOptions(providers=3, epochs=2, attack="forged-score", malicious=0.34, seed=1)
 HOSTILE = "<script>document.title='owned'</script>\"'><img src=x onerror=document.title='owned'>\u202elive&amp;"
-ETHER = 10**18
+ETHER, ASK, WHOLE = 10**18, 10**16, 1 << 16
 
 
 @pytest.fixture(scope="session")
 def demo_folder(tmp_path_factory):
-    """A finished demo; worker processes share one."""
-    shared = tmp_path_factory.getbasetemp().parent / "dashboard-demo"
-    with (tmp_path_factory.getbasetemp().parent / "dashboard-demo.lock").open("w") as lock:
+    """A finished demo; worker processes of one run share it."""
+    base = tmp_path_factory.getbasetemp()
+    place = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with (place / "dashboard-demo.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (shared / "report.html").is_file():
-            shutil.rmtree(shared, ignore_errors=True)
-            run_demo(OPTIONS, shared)
-    return shared
+        if not (place / "dashboard-demo" / "report.html").is_file():
+            shutil.rmtree(place / "dashboard-demo", ignore_errors=True)
+            run_demo(OPTIONS, place / "dashboard-demo")
+    return place / "dashboard-demo"
 
 
 @pytest.fixture
@@ -44,57 +49,70 @@ def address(i):
     return f"0x{i + 1:040x}"
 
 
-def made_up_epoch(journal, epoch, *, providers, names=None, until="over", outcome="SETTLED", late=()):
-    """An epoch as an acquirer writes it down; provider 0 is dropped, the last is caught, the others are bought."""
-    members = [address(i) for i in range(providers)]
-    committed = [a for i, a in enumerate(members) if i not in late]
-    bought = committed[1:-1]
-    share = {a: (1 << 16) // len(bought) for a in bought}
+def made_up_steps(epoch, *, providers, names, outcome, late):
+    """An epoch as an acquirer writes it down; provider 0 is left out, the last is caught, the others are listed."""
+    members = tuple(address(i) for i in range(providers))
+    committed = tuple(a for i, a in enumerate(members) if i not in late)
+    listed, caught = committed[1:-1], committed[-1]
+    weights = {a: WHOLE // len(listed) + (WHOLE % len(listed) if a == listed[0] else 0) for a in listed}
+    prices = dict.fromkeys((*listed, caught), ASK)
+    bonus = ETHER - sum(prices.values())
+    paid = {a: ASK + bonus * weight // WHOLE for a, weight in weights.items()} | {caught: ASK}
     scores = [0.05 if i == 0 else 0.6 + 0.3 * i / providers for i in range(len(committed))]
-    sent = {"gas": 50_000, "transaction": f"0x{epoch:064x}"}
-    steps = {
-        "open": {"deposit": str(15 * ETHER // 10), "deadline": 1_700_000_000, **sent},
-        "invite": {
-            "invited": members,
-            "committed": committed,
-            "names": dict(zip(members, names or [f"p{i}" for i in range(providers)], strict=True)),
-            "traffic": {"sent": {"train": 1000}, "received": {"train": 10}},
-        },
-        "scores 0": scores,
-        "select": {
-            "providers": committed,
-            "scores": scores,
-            "weights": [0.0] * len(committed),
-            "roles": ["dropped" if i == 0 else "high quality" for i in range(len(committed))],
-            "labels": [0 if i == 0 else 1 for i in range(len(committed))],
-            "centroids": [0.05, 0.8],
-            "distribution": "several clusters",
-            "reasons": [f"score {score:.3f}" for score in scores],
-        },
-        "prepare": {"weights": {**share, committed[-1]: 1}, "deadline": 1_700_003_600, **sent},
-        "collect": {"delivered": bought, "traffic": {"sent": {"deliver": 5}, "received": {"deliver": 9000}}},
-        "aggregate": "ab" * 32,
-        "publish": {"deadline": 1_700_007_200, **sent},
-        "hand out": {"accepted": committed, "asked": len(committed), "traffic": {"sent": {}, "received": {}}},
-        "settle": {"sent": []},
-        "claim": {"amount": str(ETHER // 2), **sent},
-        "closed": {"claimed": {a: str(ETHER * k // (1 << 16)) for a, k in share.items()}},
-        "over": {"phase": outcome, "refunded": "0", "root accuracy": 0.5 + 0.02 * epoch},
+    sent = st.Sent(function="some", gas=50_000, transaction=f"0x{epoch:064x}")
+    traffic = st.Traffic(sent={"train": 1000, "score": 500}, received={"train": 10, "score": 90})
+    shown = {a: st.Shown(commitment="", root="", key_hash="", ask=ASK) for a in committed}
+    roles = {a: "dropped" if i == 0 else "high quality" for i, a in enumerate(committed)}
+    judged = {
+        a: st.Judged(
+            score=score, weight=weights.get(a, 0) / WHOLE, role=roles[a], reason="", words=f"score {score:.5f}"
+        )
+        for a, score in zip(committed, scores, strict=True)
     }
-    for name, value in steps.items():
-        journal.record(epoch, name, value, seconds=0.25)
-        if name == "collect":
-            journal.remark(epoch, committed[-1], "forged score", "reported 0.9, the update gives 0.1")
-        if name == until:
+    times = {"commit": 1_700_000_000, "buy": 1_700_003_600, "keys": 1_700_007_200, "publish": 1_700_010_800}
+    title = dict(zip(members, names or [f"p{i}" for i in range(providers)], strict=True))
+    failed = outcome == "FAILED"
+    paid = {a: min(amount, ASK) for a, amount in paid.items()} if failed else paid
+    back = (ETHER if failed else 3 * ETHER // 2) - sum(paid.values())
+    return [
+        st.Opened(deposit=3 * ETHER // 2, reward=ETHER, **times, sent=replace(sent, function="new_epoch")),
+        st.Invited(invited=members, names=title, signed=committed, traffic=traffic),
+        st.Relayed(sent=(replace(sent, function="commit_models"),)),
+        st.Offers(committed=committed, shown=shown, traffic=traffic),
+        st.Scores(scores=tuple(scores)),
+        st.Ordered(providers=(*listed, caught)),
+        st.Purchased(prices=prices, sent=replace(sent, function="buy")),
+        st.Selected(rule="evidence", baselines=1, judged=judged, summary="two groups", traffic=traffic),
+        st.Accepted(providers=(caught,), sent=replace(sent, function="accept")),
+        st.Aggregated(digest="ab" * 32),
+        st.ModelPosted(weights={} if failed else weights, sent=replace(sent, function="publish_model")),
+        st.HandedOut(asked=len(committed), accepted=committed, traffic=traffic),
+        st.Proved(sent=()),
+        st.Paid(paid=paid, refunded=back, sent=(replace(sent, function="claim_rewards"),), traffic=traffic),
+        st.Over(phase=outcome, refunded=back, quality=0.5 + 0.02 * epoch),
+    ]
+
+
+def made_up_epoch(journal, epoch, *, providers, names=None, until=st.Over, outcome="SETTLED", late=()):
+    """Write such an epoch, up to a kind of step."""
+    steps = made_up_steps(epoch, providers=providers, names=names, outcome=outcome, late=late)
+    for step in steps:
+        journal.record(epoch, step, seconds=0.25)
+        if isinstance(step, st.Purchased):
+            detail = "reported 0.91234, the update gives 0.12345"
+            journal.remark(epoch, step_last(step), "forged score", detail)
+        if isinstance(step, until):
             return
 
 
+def step_last(purchased):
+    return list(purchased.prices)[-1]
+
+
 def introduce(journal):
-    money = {"advance_fee": ETHER // 100, "penalty_ratio": 5000, "token": "0x" + "00" * 20}
-    rest = {"selection": {"rule": "martfl"}, "settlement": {"scheme": "exact"}}
-    terms = {"name": "a made-up market", "money": money, **rest}
+    terms = read_terms({"name": "a made-up market", "task": {"entry": "not:needed"}})
     market = {"contract": address(900), "acquirer": address(901), "chain": 1337, "since": 0, "parameters": 1234}
-    journal.record(0, "market", {**market, "root accuracy": 0.1, "terms": terms})
+    journal.record(0, st.MarketOpened(**market, quality=0.1, seed=0, terms=to_toml(terms)))
 
 
 @pytest.fixture
@@ -109,6 +127,7 @@ def made_up(tmp_path):
         return folder
 
     make.introduce, make.epoch = introduce, made_up_epoch
+    make.fresh = lambda: Path(tempfile.mkdtemp(dir=tmp_path))
     return make
 
 

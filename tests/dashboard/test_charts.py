@@ -7,10 +7,12 @@ from hypothesis import strategies as st
 
 from martfl.dashboard.charts import WIDTH, Axis, bars, line_chart, score_chart, stack
 from martfl.dashboard.people import in_order
-from martfl.dashboard.story import Epoch, Turn
+from martfl.dashboard.story import Epoch, Stage, Turn
 
 numbers = st.floats(-1e6, 1e6)
-roles = st.sampled_from(["high quality", "qualified", "candidate", "dropped", "spared", "baseline", "silent"])
+roles = st.sampled_from(
+    ["high quality", "qualified", "candidate", "dropped", "spared", "baseline", "silent", "of another rule"]
+)
 
 
 @given(numbers, st.floats(1e-3, 1e6), st.integers(2, 10))
@@ -29,12 +31,12 @@ def test_lines_stay_in_the_frame(series):
         assert 0 <= float(circle.get("cx")) <= WIDTH and 0 <= float(circle.get("cy")) <= 240
 
 
-@given(st.lists(st.tuples(st.floats(-1, 1), roles, st.floats(0, 1)), max_size=40), st.lists(st.floats(-1, 1)))
-def test_every_judged_provider_is_on_the_score_chart(found, centroids):
+@given(st.lists(st.tuples(st.floats(-1, 1), roles, st.floats(0, 1)), max_size=40))
+def test_every_judged_provider_is_on_the_score_chart(found):
     turns = tuple(
         Turn(provider=str(i), score=score, role=role, weight=weight) for i, (score, role, weight) in enumerate(found)
     )
-    epoch = Epoch(number=1, stage="over", turns=turns, centroids=tuple(centroids))
+    epoch = Epoch(number=1, stage=Stage.OVER, turns=turns)
     root = ElementTree.fromstring(score_chart(epoch, {str(i): "<x>" for i in range(len(found))}))
     assert len([g for g in root.iter("g") if g.get("class") == "mark"]) == len(found)
 
@@ -49,12 +51,14 @@ def test_a_stack_fills_its_width(values):
 
 def test_bars_are_in_proportion():
     root = ElementTree.fromstring(bars([("a", 4.0, "four"), ("b", 2.0, "two"), ("c", 0.0, "none")], title="t"))
-    assert [float(rect.get("width")) for rect in root.iter("rect")] == [100.0, 50.0, 0.5]
+    assert [float(rect.get("width")) for rect in root.iter("rect")] == [100.0, 50.0, 0.0]
 
 
 @given(st.floats(1e-4, 1.0))
 def test_no_two_gridlines_have_the_same_label(weight):
-    epoch = Epoch(number=1, stage="over", turns=(Turn(provider="a", score=0.5, role="high quality", weight=weight),))
+    epoch = Epoch(
+        number=1, stage=Stage.OVER, turns=(Turn(provider="a", score=0.5, role="high quality", weight=weight),)
+    )
     texts = ElementTree.fromstring(score_chart(epoch, {"a": "a"})).iter("text")
     labels = [text.text for text in texts if text.get("class") == "tick end"]
     assert len(labels) == len(set(labels)) >= 2
@@ -62,3 +66,19 @@ def test_no_two_gridlines_have_the_same_label(weight):
 
 def test_names_are_sorted_as_people_sort_them():
     assert sorted(["p10", "P2", "p007", "b", "p"], key=in_order) == ["b", "p", "P2", "p007", "p10"]
+
+
+@given(st.lists(st.tuples(st.floats(-1, 1), st.text("abc", min_size=1, max_size=12)), max_size=12))
+def test_names_on_the_score_chart_do_not_touch(found):
+    """Where they do not fit into five rows, the highest row takes the rest."""
+    turns = tuple(Turn(provider=str(i), score=score, role="dropped") for i, (score, _) in enumerate(found))
+    names = {str(i): name for i, (_, name) in enumerate(found)}
+    texts = list(
+        ElementTree.fromstring(score_chart(Epoch(number=1, stage=Stage.OVER, turns=turns), names)).iter("text")
+    )
+    tags = [(float(t.get("x")), float(t.get("y")), len(t.text)) for t in texts if t.get("class") == "tag middle"]
+    assert len(tags) == len(found)
+    highest = min((y for _, y, _ in tags), default=0.0)
+    for x, y, size in tags:
+        beside = [(a, n) for a, b, n in tags if b == y and (a, n) != (x, size)]
+        assert y == highest or all(abs(a - x) >= 3.4 * (n + size) for a, n in beside)

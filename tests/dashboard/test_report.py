@@ -80,7 +80,7 @@ def test_who_was_paid_what_and_why_is_said_to_each(text, demo_folder):
             assert f"Epoch {epoch.number} (settled)" in own
     cheat = next(a for a, party in story.parties.items() if party.behaviour == "forged-score")
     own = re.search(rf'<details id="{anchor(cheat)}".*?</details>', text, re.DOTALL)[0]
-    assert "were caught: forged score" in own
+    assert "You were caught: forged score" in own
 
 
 def test_a_hundred_providers_and_a_hostile_one(made_up, hostile, tmp_path):

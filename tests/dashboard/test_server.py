@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from martfl.cli.dashboard import dashboard
 from martfl.dashboard.guard import is_local, read_token
 from martfl.errors import InputError
+from martfl.market import steps
 from martfl.market.journal import Journal
 
 TOKEN = "a token of enough characters"
@@ -51,7 +52,7 @@ def test_a_change_is_told_and_shown(serve, made_up):
         first = next(lines)
         assert "Epoch 2" not in get(page + "sections").text
         with Journal(folder / "acquirer") as journal:
-            made_up.epoch(journal, 2, providers=3, until="prepare")
+            made_up.epoch(journal, 2, providers=3, until=steps.Purchased)
             assert next(lines) != first
             assert "Epoch 2" in get(page + "sections").text
 
@@ -64,7 +65,7 @@ def test_what_the_page_has_is_not_sent_again(serve, made_up):
     have = ",".join(digest for _, digest, _ in first)
     assert not any(html for _, _, html in get(page + "sections", params={"have": have}).json()["sections"])
     with Journal(folder / "acquirer") as journal:
-        made_up.epoch(journal, 2, providers=3, until="open")
+        made_up.epoch(journal, 2, providers=3, until=steps.Opened)
     changed = [name for name, _, html in get(page + "sections", params={"have": have}).json()["sections"] if html]
     assert "timeline" in changed and "market" not in changed
 

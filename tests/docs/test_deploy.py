@@ -9,9 +9,9 @@ import subprocess
 import pytest
 from reader.machines import end
 
+from martfl.chain.open import open_trading
 from martfl.chain.rpc import RpcChain
-from martfl.chain.state import Phase
-from martfl.chain.trading import Trading
+from martfl.chain.state import Phase, State
 from martfl.market.terms import load_terms
 
 DEPLOY = "docs/deploy.md"
@@ -32,9 +32,9 @@ def check_books(machines):
     """Somebody was bought, everybody has claimed, and the buyer's report tells of it."""
     terms = load_terms(machines.terminals["seller2"].folder / "market.toml").chain
     with RpcChain(f"http://127.0.0.1:{machines.ports['NODE_PORT']}", chain_id=31337) as chain:
-        trading = Trading(chain, terms.contract, since=terms.since)
+        trading = open_trading(chain, terms.contract, since=terms.since)
         assert trading.read_epoch(1).phase is Phase.SETTLED
-        assert any(trading.read_provider(1, address).claimed for address in machines.addresses[1:])
+        assert any(trading.read_provider(1, seller).state is State.CLAIMED for seller in machines.addresses[1:])
         assert chain.balance(trading.address) == 0
     (report,) = machines.terminals["buyer"].home.glob(".martfl/markets/*/acquirer-*/journal/report.html")
     assert "seller 1" in report.read_text()

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+from martfl.bench.exchange.play import STRATEGIES as STRATEGIES_PLAYED
+from martfl.chain.compile import compiled
 from martfl.chain.events import KINDS as EVENTS
-from martfl.chain.state import Phase
+from martfl.chain.state import Phase, State
 from martfl.cli import app
 from martfl.market.messages import KINDS as MESSAGES
 from martfl.market.terms import Terms
@@ -193,7 +195,65 @@ def test_the_reference_has_every_message_with_its_fields(pages):
 def test_the_reference_has_every_event_and_phase(pages):
     text = part(pages[REFERENCE].text, "Contract")
     assert set(EVENTS) <= set(CODE.findall(text))
-    assert {name: int(number) for name, number in re.findall(r"`([A-Z]+)` (\d+)", text)} == {p.name: p for p in Phase}
+    stated = {name: int(number) for name, number in re.findall(r"`([A-Z]+)` (\d+)", text)}
+    assert stated == {p.name: p for p in Phase} | {s.name: s for s in State if s}
+
+
+# --- the contract ----------------------------------------------------------------------------------------------------
+
+CONTRACT = "docs/contract.md"
+
+
+def test_the_contracts_page_has_every_function_and_no_other(pages):
+    table = rows(part(pages[CONTRACT].text, "An epoch"))
+    stated = {name for row in table for name in CODE.findall(row[0])}
+    actual = {
+        abi["name"]
+        for name in ("exact", "sampled", "prover")
+        for abi in compiled(name).abi
+        if abi["type"] == "function" and abi["stateMutability"] != "view" and abi["name"] not in INTERNAL
+    }
+    assert stated - READING == actual
+
+
+READING = {"read_epoch", "read_provider", "terms", "model"}
+INTERNAL = {"keep", "proved", "failed"}  # said by the prover to the market
+
+
+def test_what_shows_a_property_exists(pages):
+    """Every claim that nothing is gained names a test or a strategy, and these are there."""
+    table = [
+        row for row in rows(part(pages[CONTRACT].text, "What holds, and what shows it")) if row[0].startswith("**P")
+    ]
+    assert [row[0].strip("*") for row in table] == [f"P{i}" for i in range(1, 9)]
+    names = {one.name for one in STRATEGIES_PLAYED}
+    for _, _, shown in table:
+        quoted, files = re.findall(r'"([^"]+)"', shown), [c for c in CODE.findall(shown) if c.startswith("tests/")]
+        assert quoted and set(quoted) <= names
+        assert all((ROOT / file).is_file() for file in files)
+
+
+def test_every_test_that_a_page_names_exists(pages):
+    named = {
+        (page.name, code) for page in pages.values() for code in CODE.findall(page.text) if code.startswith("tests/")
+    }
+    assert len(named) > 10
+    assert not sorted((page, path) for page, path in named if not list(ROOT.glob(path.split("::")[0].rstrip("/…"))))
+
+
+def test_the_limits_that_a_page_states_are_those_that_are_played(pages):
+    stated = re.findall(r'"([^"]+)"', part(pages[CONTRACT].text, "What is not given"))
+    known = {one.name: one for one in STRATEGIES_PLAYED}
+    assert {one.name for one in STRATEGIES_PLAYED if one.limit} == {" ".join(text.split()) for text in stated} & set(
+        known
+    )
+
+
+@pytest.mark.parametrize("word", ["advance fee", "buy_advance", "`drop`", "`expire`", "`object`", "flat fee"])
+def test_no_page_tells_of_what_is_gone(pages, word):
+    old = {"CHANGELOG.md"}  # which tells of the past
+    others = {"docs/selection.md", "docs/results.md", "docs/lab.md"}
+    assert not [page.name for page in pages.values() if word in page.text and page.name not in old | others]
 
 
 def test_the_reference_has_every_variable(pages):

@@ -16,8 +16,10 @@ from martfl.federation.flower.apps import make_client_app, make_server_app
 from martfl.federation.flower.link import FlowerLink
 from martfl.federation.flower.simulation import PARTITION, simulate
 from martfl.federation.local import EmbeddedClock
-from martfl.market.acquirer import Acquirer, contract_terms
+from martfl.market import wire
+from martfl.market.acquirer import Acquirer, deploy_market
 from martfl.market.journal import Journal
+from martfl.market.meter import Meter
 from martfl.market.provider import Provider
 from martfl.market.settling import make_settler
 from martfl.market.terms import read_terms
@@ -35,12 +37,15 @@ class Market:
     journal: Journal
     providers: list[Provider]
 
+    @property
+    def name(self):
+        return wire.Market(self.chain.chain_id, self.trading.address)
+
     def acquirer(self, link, **options):
         task, root = tiny_task.task(), tiny_task.part(-1)
+        clock = EmbeddedClock(self.chain, self.providers)
         return Acquirer(
-            *(self.terms, task, root, self.trading, self.settler, link, EmbeddedClock(self.chain), self.journal),
-            self.buyer,
-            **options,
+            *(self.terms, task, root, self.trading, self.settler, link, clock, self.journal), self.buyer, **options
         )
 
     def accuracy(self, acquirer, epoch):
@@ -48,7 +53,7 @@ class Market:
         return float(np.mean(acquirer.task.logits(model, test).argmax(axis=1) == test[1]))
 
     def link(self, grid, **options):
-        return FlowerLink(grid, self.trading.address, self.buyer, **({"pause": 0.02, "patience": 60.0} | options))
+        return FlowerLink(grid, self.name, self.buyer, **({"pause": 0.02, "patience": 60.0} | options))
 
     def run(self, main, answer=None, *, nodes=None, workers=2):
         """Run `main(grid)` as the ServerApp; nodes answer as their provider, or as `answer(number, request)`."""
@@ -64,19 +69,22 @@ def market(tmp_path):
     """`market(providers=4)`: a deployed market on an embedded chain."""
     opened = []
 
-    def make(*, providers=4, folder=tmp_path):
-        given = {"name": "tiny", "task": {"entry": "tiny_task:task"}, "settlement": {"scale": 2.0**-12}}
+    def make(*, providers=4, folder=tmp_path, **more):
+        given = {"name": "tiny", "task": {"entry": "tiny_task:task"}, "settlement": {"scale": 2.0**-12}, **more}
         terms, task = read_terms(given), tiny_task.task()
         settler = make_settler(terms, parameters=task.initial().size)
         chain = EmbeddedChain(folder / "chain.sqlite", accounts=providers + 1)
         buyer, *sellers = chain.accounts
-        posted = contract_terms(terms, settler, task.initial(), buyer.address)
-        trading = Trading.deploy(chain, terms=posted, account=buyer, key="deploy")
+        parts = {"terms": terms, "settler": settler, "initial": task.initial(), "account": buyer}
+        trading = deploy_market(chain, **parts, key="deploy")
         journals = [Journal(folder / name) for name in ("acquirer", *(f"provider{i}" for i in range(providers)))]
-        opened.extend([chain, *journals])
+        meters = [Meter(folder / f"meter{i}.sqlite") for i in range(providers)]
+        opened.extend([chain, *journals, *meters])
         members = [
-            Provider(terms, task, tiny_task.part(i), trading, settler, journal, account, name=f"p{i}")
-            for i, (account, journal) in enumerate(zip(sellers, journals[1:], strict=True))
+            Provider(
+                terms, task, tiny_task.part(i), trading, settler, journals[i + 1], meters[i], account, name=f"p{i}"
+            )
+            for i, account in enumerate(sellers)
         ]
         return Market(chain, trading, terms, settler, buyer, journals[0], members)
 

@@ -10,20 +10,22 @@ import sys
 import threading
 import time
 from pathlib import Path
+from unittest import mock
 
 from eth_account import Account
 from typer.testing import CliRunner
 
 from martfl.chain import accounts
 from martfl.chain.rpc import RpcChain
-from martfl.cli import roles
+from martfl.cli import acquirer
 from martfl.federation.flower.certificates import make_certificates
 from martfl.federation.flower.processes import free_port
 
 HERE = Path(__file__).parent
 ANVIL = HERE.parents[1] / "node_modules" / ".bin" / "anvil"
-COMMAND = "import sys; from martfl.cli import roles; getattr(roles, sys.argv.pop(1))()"
+COMMAND = ["-m", "martfl"]
 PASSWORD = "correct horse"
+CACHE = os.environ.get("MARTFL_CACHE") or str(Path.home() / ".cache" / "martfl")  # contracts are compiled once
 TERMS = """
 name = "tiny"          # comments stay
 
@@ -35,9 +37,10 @@ scale = 0.000244140625
 
 [deadlines]
 commit = 900
-prepare = 900
+buy = 900
+keys = 900
 publish = 900
-settle = 900
+margin = 200
 
 [selection]
 rule = "martfl"
@@ -82,12 +85,14 @@ class Site:
 
     def environment(self, part):
         threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        return {**os.environ, **threads, "PYTHONPATH": str(HERE), "TINY_PART": str(part)}
+        path = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
+        home = {"HOME": str(self.folder / "home"), "MARTFL_CACHE": CACHE}
+        return {**os.environ, **threads, **home, "PYTHONPATH": path, "TINY_PART": str(part)}
 
     def run(self, app, *words, wallet):
         """A command to its end, in this process; what it printed."""
         shared = self.options(wallet)
-        with contextlib.chdir(self.folder):
+        with contextlib.chdir(self.folder), mock.patch.dict(os.environ, self.environment(-1)):
             done = CliRunner().invoke(app, [*words, *shared], catch_exceptions=False)
         assert done.exit_code == 0, done.output
         return json.loads(done.stdout)
@@ -99,7 +104,7 @@ class Site:
             (self.folder / f"{wallet.name}.err").open("a") as err,
         ):
             process = subprocess.Popen(
-                [sys.executable, "-c", COMMAND, *words, *self.options(wallet)],
+                [sys.executable, *COMMAND, *words, *self.options(wallet)],
                 cwd=self.folder,
                 env=self.environment(part),
                 stdout=out,
@@ -110,24 +115,26 @@ class Site:
         return process
 
     def deploy(self):
-        return self.run(roles.acquirer, "deploy", "market.toml", "--json", wallet=self.wallets[0])
+        return self.run(
+            acquirer.app, "deploy", "market.toml", "--allow-task", "tiny_task", "--json", wallet=self.wallets[0]
+        )
 
     def hasten(self, epoch, *, seconds):
-        """Let the chain's time pass where a market waits for windows, once everybody has done what they are for."""
+        """Let the chain's time pass where a market waits for commitments to close, once everybody has committed."""
         buyer = self.wallets[0]
-        for step in ("commit", "publish"):
-            wait_for(lambda step=step: f"epoch {epoch}, {step}:" in self.said(buyer), seconds, lambda: self.said(buyer))
-            self.chain.web3.provider.make_request("evm_increaseTime", [901])
+        wait_for(lambda: f"epoch {epoch}, commit:" in self.said(buyer), seconds, lambda: self.said(buyer))
+        self.chain.web3.provider.make_request("evm_increaseTime", [901])
 
     def start_acquirer(self, *, epochs, wait=60):
         words = ["acquirer", "run", "market.toml", "--data", "tiny_task:own_part", "--epochs", str(epochs), "--json"]
         words += ["--providers", str(len(self.wallets) - 1), "--wait", str(wait)]
-        words += ["--tls", "tls", "--host", "127.0.0.1", "--port", str(self.port)]
+        words += ["--allow-task", "tiny_task", "--tls", "tls", "--host", "127.0.0.1", "--port", str(self.port)]
         return self.start(*words, wallet=self.wallets[0])
 
     def start_provider(self, number, *extra, wallet=None):
         words = ["provider", "join", "market.toml", "--data", "tiny_task:own_part", "--name", f"seller {number}"]
-        words += ["--superlink", f"localhost:{self.port}", "--authority", "tls/authority.pem", *extra]
+        words += ["--superlink", f"localhost:{self.port}", "--authority", "tls/authority.pem"]
+        words += ["--allow-task", "tiny_task", *extra]
         return self.start(*words, wallet=wallet or self.wallets[number + 1], part=number)
 
     def said(self, wallet):

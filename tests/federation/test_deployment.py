@@ -6,12 +6,12 @@ import signal
 
 import httpx
 import pytest
-from flwr.proto.runtime_pb2 import AcquireTaskRequest
 from processes import memory_mb, wait_for
 
-from martfl.chain.state import Phase
-from martfl.chain.trading import Trading
-from martfl.cli import roles
+from martfl.chain.open import open_trading
+from martfl.chain.state import Phase, State
+from martfl.cli import provider
+from martfl.federation.flower.private import AcquireTaskRequest
 from martfl.federation.flower.tasks import Runtime
 
 pytestmark = pytest.mark.anvil
@@ -29,7 +29,7 @@ def paid(site, trading, epochs):
     for wallet in site.wallets[1:]:
         standings = [trading.read_provider(epoch, wallet.address) for epoch in range(1, epochs + 1)]
         assert not any(standing.claimable for standing in standings), wallet
-        earned.append(sum(standing.claimed > 0 for standing in standings))
+        earned.append(sum(standing.state is State.CLAIMED for standing in standings))
     return earned
 
 
@@ -38,7 +38,8 @@ def test_an_epoch_is_settled_between_processes(site):
     deployed = place.deploy()
     assert f'contract = "{deployed["contract"]}"' in (place.folder / "market.toml").read_text()
     acquirer = place.start_acquirer(epochs=1)
-    sellers = [place.start_provider(i, "--epochs", "1") for i in range(3)]
+    sellers = [place.start_provider(0, "--epochs", "1", "--ask", "0.02")]
+    sellers += [place.start_provider(i, "--epochs", "1") for i in (1, 2)]
     wait_for(lambda: "joined" in place.said(place.wallets[0]), 240, lambda: place.said(place.wallets[0]))
     stranger = Runtime(f"127.0.0.1:{place.port}", b"not the secret" * 3, place.tls.authority.read_bytes()).client()
     with pytest.raises(httpx.HTTPStatusError, match=r"401|403"):
@@ -46,15 +47,22 @@ def test_an_epoch_is_settled_between_processes(site):
     place.hasten(1, seconds=300)
     (epoch,) = finish(place, acquirer, 240)["epochs"]
     assert (epoch["phase"], epoch["committed"], sum(epoch["weights"].values())) == ("SETTLED", 3, 1 << 16)
+    assert sum(epoch["paid"].values()) + epoch["refunded"] == 15 * 10**17
+    assert epoch["prices"][place.wallets[1].address] >= 2 * 10**16  # as it asked
     for seller in sellers:
         wait_for(lambda seller=seller: seller.poll() is not None, 60, lambda: place.said(place.wallets[1]))
         assert seller.returncode == 0
-    trading = Trading(place.chain, deployed["contract"], since=deployed["block"])
+    trading = open_trading(place.chain, deployed["contract"], since=deployed["block"])
     assert trading.read_epoch(1).phase is Phase.SETTLED
     assert paid(place, trading, 1) == [1, 1, 1]
     assert place.chain.balance(trading.address) == 0
     assert "joined and proved to be wallet" in place.said(place.wallets[0])
-    assert place.run(roles.provider, "claim", "market.toml", "--json", wallet=place.wallets[1]) == []
+    assert "asking 0.0200 ETH for an update" in place.said(place.wallets[1])
+    assert len(list((place.folder / "home/.martfl/meters").glob("0x*.sqlite"))) == 3  # one for each wallet
+    assert (
+        place.run(provider.app, "claim", "market.toml", "--allow-task", "tiny_task", "--json", wallet=place.wallets[1])
+        == []
+    )
 
 
 @pytest.mark.long
@@ -79,8 +87,8 @@ def test_killed_parties_resume(site, killed):
     (epoch,) = finish(place, acquirer, 400)["epochs"]
     assert (epoch["phase"], epoch["committed"]) == ("SETTLED", 3)
     assert victim.address in epoch["weights"]
-    trading = Trading(place.chain, deployed["contract"], since=deployed["block"])
-    assert trading.read_epoch(1).providers == 3
+    trading = open_trading(place.chain, deployed["contract"], since=deployed["block"])
+    assert len(trading.commitments(1)) == 3
     wait_for(lambda: place.chain.balance(trading.address) == 0, 60, lambda: place.said(victim))
 
 
@@ -102,5 +110,5 @@ def test_eight_nodes_for_two_epochs_in_flat_memory(site):
     result = finish(place, acquirer, 60)
     assert [(e["phase"], e["committed"]) for e in result["epochs"]] == [("SETTLED", 8)] * 2
     assert max(after - before for before, after in zip(*sizes, strict=True)) < 10.0, sizes
-    trading = Trading(place.chain, deployed["contract"], since=deployed["block"])
+    trading = open_trading(place.chain, deployed["contract"], since=deployed["block"])
     wait_for(lambda: place.chain.balance(trading.address) == 0, 90, lambda: str(paid(place, trading, 2)))

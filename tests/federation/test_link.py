@@ -2,16 +2,19 @@
 
 import logging
 import threading
+from dataclasses import replace
 
 import pytest
 
 from martfl.chain.state import Phase
 from martfl.market import messages as ms
+from martfl.market import wire
+from martfl.market.steps import Offers
 
 
 def ask_all(market, link, message, *, seconds=60.0, names=None):
-    request = ms.encode(message, market=market.trading.address, account=market.buyer)
-    return link.ask(dict.fromkeys(names or link.members(), request), seconds=seconds)
+    request = wire.encode(message, market=market.name, account=market.buyer)
+    return link.ask(dict.fromkeys(names or link.members(), request), kind=message.kind, seconds=seconds)
 
 
 def test_an_epoch_is_settled_in_the_simulation_engine(market):
@@ -25,7 +28,7 @@ def test_an_epoch_is_settled_in_the_simulation_engine(market):
     place.run(main)
     assert place.trading.read_epoch(1).phase is Phase.SETTLED
     assert place.chain.balance(place.trading.address) == 0
-    assert len(place.journal.recall(1, "invite").value["committed"]) == 4
+    assert len(place.journal.recall(1, Offers).committed) == 4
 
 
 def test_members_are_the_wallets_that_signed(market):
@@ -51,7 +54,7 @@ def test_a_wallet_joins_once(market, caplog):
     assert sum("has joined at node" in record.message for record in caplog.records) == 2
 
 
-@pytest.mark.parametrize("lie", [b"", b"MFM1 garbage", "other nonce", "other market", "wrong kind", "raises"])
+@pytest.mark.parametrize("lie", [b"", b"MFM2 garbage", "other nonce", "other market", "wrong kind", "raises"])
 def test_a_node_that_proves_no_wallet_is_no_member(market, lie):
     place = market(providers=2)
     liar = place.providers[1]
@@ -64,8 +67,8 @@ def test_a_node_that_proves_no_wallet_is_no_member(market, lie):
         if isinstance(lie, bytes):
             return lie
         said = ms.Identity(epoch=0, nonce="00" * 16) if lie != "wrong kind" else ms.Refusal(epoch=0, reason="no")
-        address = "0x" + "11" * 20 if lie == "other market" else place.trading.address
-        return ms.encode(said, market=address, account=liar.account)
+        other = replace(place.name, contract="0x" + "11" * 20)
+        return wire.encode(said, market=other if lie == "other market" else place.name, account=liar.account)
 
     def main(grid):
         assert place.link(grid).members() == [place.providers[0].account.address]
@@ -78,7 +81,7 @@ def test_who_is_silent_is_missing_and_the_others_answer(market):
     over = threading.Event()
 
     def answer(number, request):
-        if number == 1 and not isinstance(ms.decode(request, market=place.trading.address)[0], ms.Challenge):
+        if number == 1 and not isinstance(wire.decode(request, market=place.name)[0], ms.Challenge):
             over.wait(120)
         return place.providers[number].handle(request)
 
@@ -98,7 +101,7 @@ def test_a_late_answer_is_not_taken_for_the_next_question(market):
     slow, held = threading.Event(), []
 
     def answer(number, request):
-        message, _ = ms.decode(request, market=place.trading.address)
+        message, _ = wire.decode(request, market=place.name)
         if isinstance(message, ms.Closed) and message.epoch == 1:
             held.append(True)
             slow.wait(120)
@@ -109,7 +112,7 @@ def test_a_late_answer_is_not_taken_for_the_next_question(market):
         assert ask_all(place, link, ms.Closed(epoch=1), seconds=1.0) == {}
         slow.set()
         (reply,) = ask_all(place, link, ms.Closed(epoch=2)).values()
-        assert ms.decode(reply, market=place.trading.address)[0].epoch == 2
+        assert wire.decode(reply, market=place.name)[0].epoch == 2
 
     place.run(main, answer)
     assert held
@@ -121,16 +124,16 @@ def test_twenty_megabytes_go_through(market):
     received = []
 
     def answer(number, request):
-        message, _ = ms.decode(request, market=place.trading.address)
+        message, _ = wire.decode(request, market=place.name)
         if isinstance(message, ms.Challenge):
             return place.providers[number].handle(request)
         received.append(message.body)
-        reply = ms.Delivery(epoch=message.epoch, body=body[::-1])
-        return ms.encode(reply, market=place.trading.address, account=place.providers[number].account)
+        reply = ms.Sealed(epoch=message.epoch, body=body[::-1])
+        return wire.encode(reply, market=place.name, account=place.providers[number].account)
 
     def main(grid):
         answers = ask_all(place, place.link(grid), ms.TrainRequest(epoch=1, body=body))
-        assert [ms.decode(a, market=place.trading.address)[0].body for a in answers.values()] == [body[::-1]] * 2
+        assert [wire.decode(a, market=place.name)[0].body for a in answers.values()] == [body[::-1]] * 2
 
     place.run(main, answer)
     assert received == [body, body]

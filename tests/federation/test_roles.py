@@ -1,25 +1,34 @@
 """What the commands are made of: files, certificates, the gate, and the words they print."""
 
 import asyncio
+import re
 import ssl
 import subprocess
 import sys
+import threading
 import time
 import tomllib
+from dataclasses import fields
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from cryptography import x509
 from typer.testing import CliRunner
 
-from martfl.cli import roles
+from martfl.cli import acquirer, provider
 from martfl.errors import InputError
-from martfl.federation import compose
+from martfl.federation import compose, flower
+from martfl.federation.flower.apps import make_client_app
 from martfl.federation.flower.certificates import make_certificates
 from martfl.federation.flower.narrate import describe
 from martfl.federation.flower.processes import Child, start_superlink
+from martfl.federation.flower.records import route
+from martfl.federation.flower.roles import Connecting, Selling
 from martfl.federation.flower.superlink import Gate
+from martfl.federation.local import LocalLink
 from martfl.market import messages as ms
+from martfl.market import wire
 from martfl.market.errors import JournalError, MarketError, TermsError
 
 TOML = 'name = "m"  # mine\n\n[chain]  # where\nprofile = "x"\n{}\n[task]\nentry = "a:b"\n'
@@ -97,15 +106,38 @@ def test_a_role_needs_a_contract_and_a_chain_that_all_can_reach(tmp_path, market
         pass
 
 
+def test_a_chain_on_which_nothing_counts_within_the_margin_is_not_traded_on(tmp_path, market):
+    file, config, wallet = tmp_path / "market.toml", tmp_path / "martfl.toml", market().buyer
+    deadlines = "[deadlines]\nmargin = 100\n"
+    chain = f'[chain]\nprofile = "slow"\ncontract = "0x{"11" * 20}"\n'
+    file.write_text(f'name = "m"\n[task]\nentry = "tiny_task:task"\n{deadlines}{chain}')
+    config.write_text('[chains.slow]\nrpc = "http://127.0.0.1:1"\nchain_id = 1\nconfirmations = 10\nblock_time = 12\n')
+    with (
+        pytest.raises(InputError, match=r"\[chains.slow\] 10 confirmations, .* margin of 100 s, got 108 s"),
+        compose.open_place(file, account=wallet, role="provider", folder=tmp_path / "role", config=config),
+    ):
+        pass
+
+
+def test_a_market_runs_no_code_that_was_not_allowed(tmp_path, market):
+    """A file from a stranger could name any function of any module."""
+    place, file = market(providers=1), tmp_path / "market.toml"
+    for entry in ("tiny_task:task", "subprocess:check_output", "martfl.lab.tasks:digits", "antigravity:x"):
+        file.write_text(f'name = "m"\n[task]\nentry = "{entry}"\noptions = {{ args = "touch {tmp_path}/ran" }}\n')
+        with pytest.raises(MarketError, match=f"must be allowed .* --allow-task {entry.partition(':')[0]}"):
+            compose.deploy(file, chain=place.chain, account=place.buyer, allowed=["another"])
+    assert "antigravity" not in sys.modules and not (tmp_path / "ran").exists()
+
+
 def test_a_deployed_market_is_not_deployed_again(tmp_path, market):
     place = market(providers=1)
     file = tmp_path / "market.toml"
     file.write_text('name = "m"\n[task]\nentry = "tiny_task:task"\n[settlement]\nscale = 0.000244140625\n')
-    trading = compose.deploy(file, chain=place.chain, account=place.buyer)
+    trading = compose.deploy(file, chain=place.chain, account=place.buyer, allowed=["tiny_task"])
     assert trading.terms().terms_hash == compose.load_terms(file).hash
     assert (trading.address, trading.since) == (compose.load_terms(file).chain.contract, trading.deployment.block)
     with pytest.raises(InputError, match="names a contract already"):
-        compose.deploy(file, chain=place.chain, account=place.buyer)
+        compose.deploy(file, chain=place.chain, account=place.buyer, allowed=["tiny_task"])
 
 
 def test_two_processes_on_one_journal_are_refused(tmp_path, market):
@@ -152,21 +184,36 @@ def test_output_of_a_child_is_kept(tmp_path):
 @pytest.mark.parametrize(
     ("reply", "word"),
     [
-        (ms.Committed(epoch=3, transaction="0xab"), "committed to the update (0xab)"),
-        (ms.Delivery(epoch=3, body=b"x"), "handed over"),
-        (ms.Verdict(epoch=3, accepted=False, reason="another"), "objected: another"),
+        (ms.Committed(epoch=3, digest="ab", signature="cd"), "sealed the update, signed a commitment"),
+        (ms.Offered(epoch=3, root="", key_hash="", ask=str(10**16)), "0.0100 ETH for the update"),
+        (ms.Key(epoch=3, body=b"x"), "gave the key"),
+        (ms.Verdict(epoch=3, accepted=False, reason="another"), "NOT the one on chain: another"),
+        (ms.Claimed(epoch=3, amount=str(3 * 10**17)), "it paid 0.3000 ETH"),
         (ms.Refusal(epoch=3, reason="not open"), "refused a request: not open"),
     ],
+    ids=lambda value: value.kind if isinstance(value, ms.Message) else "",
 )
 def test_a_provider_says_what_it_did(market, reply, word):
     place = market(providers=1)
-    packed = ms.encode(reply, market=place.trading.address, account=place.providers[0].account)
-    said = describe(packed, market=place.trading.address)
+    packed = wire.encode(reply, market=place.name, account=place.providers[0].account)
+    said = describe(packed, market=place.name)
     assert said.startswith("epoch 3: ") and word in said
 
 
+def test_every_request_has_a_route_and_words(market):
+    """One table of messages serves link, apps and words: none of them has a list of its own."""
+    place = market(providers=1)
+    app = make_client_app(lambda request, context: request)
+    assert set(app._registered_funcs) == {route(kind) for kind in ms.REQUESTS}
+    blank = {int: 1, str: "1", bool: True, bytes: b""}
+    for kind in ms.ANSWERS.values():
+        message = kind(**{field.name: blank[field.type] for field in fields(kind)})
+        packed = wire.encode(message, market=place.name, account=place.buyer)
+        assert "answered (" not in describe(packed, market=place.name)
+
+
 def test_no_command_takes_a_password(tmp_path):
-    for app in (roles.acquirer, roles.provider):
+    for app in (acquirer.app, provider.app):
         for command in app.registered_commands:
             shown = CliRunner().invoke(app, [command.name or command.callback.__name__, "--help"]).stdout
             assert "--password " not in shown
@@ -175,5 +222,113 @@ def test_no_command_takes_a_password(tmp_path):
 def test_the_acquirer_says_how_it_is_protected(tmp_path):
     file = tmp_path / "market.toml"
     file.write_text('name = "m"\n[task]\nentry = "tiny_task:task"\n')
-    result = CliRunner().invoke(roles.acquirer, ["run", str(file), "--keystore", "x", "--data", "y"])
+    result = CliRunner().invoke(acquirer.app, ["run", str(file), "--keystore", "x", "--data", "y"])
     assert isinstance(result.exception, InputError) and "either --tls FOLDER" in str(result.exception)
+
+
+# --- watching ----------------------------------------------------------------------------------------------------
+
+
+def selling(place, number=0, **options):
+    return Selling(place.providers[number], place.journal.folder, Connecting("localhost:1"), **options)
+
+
+@pytest.mark.parametrize(("margin", "every"), [(900, 113.0), (60, 8.0), (60, 0.0), (60, -1.0)])
+def test_a_seller_that_looks_too_seldom_does_not_start(market, margin, every):
+    place = market(providers=1, deadlines={"margin": margin})
+    with pytest.raises(InputError, match=f"margin is {margin} s"):
+        selling(place, every=every)
+
+
+@pytest.mark.parametrize("margin", [1, 8, 60, 900, 1700])
+def test_by_default_a_seller_looks_often_enough(market, margin):
+    pause = selling(market(providers=1, deadlines={"margin": margin})).pause
+    assert 0 < pause <= min(15.0, margin / 8)
+
+
+def test_a_seller_watches_while_it_trains(market):
+    """A buyer that keeps its seller busy with training does not keep its key off the chain."""
+    place = market(providers=2)
+    busy, over = threading.Event(), threading.Event()
+    seller = place.providers[0]
+    train, done = seller.task.train, []
+
+    class Slow:
+        def __getattr__(self, name):
+            return getattr(place.providers[1].task, name)
+
+        def train(self, model, data, *, seed):
+            if done:  # in the second epoch
+                busy.set()
+                assert over.wait(120)
+            return train(model, data, seed=seed)
+
+    seller.task = Slow()
+    link = LocalLink({p.account.address: p.handle for p in place.providers})
+    acquirer = place.acquirer(link)
+    acquirer.run(1)
+    done.append(True)
+    place.trading.new_epoch(amount=place.terms.money.deposit, account=place.buyer)
+    request = ms.TrainRequest(epoch=2, body=acquirer.model_file(1))
+    packed = wire.encode(request, market=place.name, account=place.buyer)
+    training = threading.Thread(target=seller.handle, args=(packed,))
+    training.start()
+    try:
+        assert busy.wait(120)
+        watched = threading.Thread(target=seller.watch)
+        watched.start()
+        watched.join(120)
+        assert not watched.is_alive()
+    finally:
+        over.set()
+        training.join(120)
+
+
+def test_an_eye_that_fails_looks_again(market):
+    place = market(providers=1)
+    looked, seen = threading.Event(), []
+
+    def watch():
+        seen.append(True)
+        if len(seen) > 2:
+            looked.set()
+            return {7: 3 * 10**16}
+        raise ValueError("a node's words") if len(seen) == 1 else MarketError("away")
+
+    said = []
+    eye = selling(place, every=0.01, say=said.append)
+    eye.provider = SimpleNamespace(watch=watch, terms=place.terms)
+    thread = threading.Thread(target=eye._watch)
+    thread.start()
+    assert looked.wait(120)
+    eye.stop.set()
+    thread.join(120)
+    assert "epoch 7: final; it paid 0.0300 ETH" in said
+
+
+# --- Flower's version --------------------------------------------------------------------------------------------
+
+
+def test_another_version_of_flower_is_refused_with_the_remedy(monkeypatch):
+    monkeypatch.setattr(flower.metadata, "version", lambda name: "1.42.0")
+    with pytest.raises(flower.FlowerError, match=r"in version 1\.41\.x; installed is 1\.42\.0: pip install"):
+        flower.check_version()
+
+
+def test_a_missing_flower_is_named_with_the_remedy(monkeypatch):
+    def missing(name):
+        raise flower.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(flower.metadata, "version", missing)
+    with pytest.raises(flower.FlowerError, match="needs Flower: pip install"):
+        flower.check_version()
+
+
+def test_private_parts_of_flower_are_used_in_one_file_only():
+    public = {"flwr.app", "flwr.clientapp", "flwr.serverapp"}
+    source = Path(flower.__file__).parents[2]
+    users = set()
+    for path in source.rglob("*.py"):
+        found = re.findall(r"^\s*(?:from|import) (flwr[\w.]*)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        users |= {path.name} if set(found) - public else set()
+    assert users == {"private.py"}

@@ -13,10 +13,11 @@ from martfl.lab.attacks import ATTACKS
 from martfl.lab.checkpoint import load_progress
 from martfl.lab.config import RunConfig, make_config
 from martfl.lab.data import Dataset, registry
-from martfl.lab.experiment import Runtime, run_experiment
+from martfl.lab.experiment import run_experiment
 from martfl.lab.metrics import RoundRow
 from martfl.lab.result import RunResult
 from martfl.lab.rules import RULES
+from martfl.lab.runtime import Runtime
 from martfl.lab.setup import make_setup
 
 Make = Callable[..., RunConfig]

@@ -13,8 +13,9 @@ from martfl.lab.attacks.alie import hidden_deviations
 from martfl.lab.attacks.baseline_capture import relabel
 from martfl.lab.config import RunConfig
 from martfl.lab.data import load_dataset
-from martfl.lab.experiment import Runtime, run_experiment
+from martfl.lab.experiment import run_experiment
 from martfl.lab.rules import RULES
+from martfl.lab.runtime import Runtime
 from martfl.lab.setup import make_setup
 from martfl.lab.splits import wrong_labels
 

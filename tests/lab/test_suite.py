@@ -9,11 +9,11 @@ import pytest
 from martfl.errors import InputError
 from martfl.lab.command import Request, execute, parse_seeds, parse_settings, planned_runs
 from martfl.lab.config import RunConfig
-from martfl.lab.experiment import Runtime
 from martfl.lab.metrics import RoundRow
 from martfl.lab.records import to_json
 from martfl.lab.result import RunResult
 from martfl.lab.runner import Workers, run_all
+from martfl.lab.runtime import Runtime
 from martfl.lab.store import Store
 from martfl.lab.suite import check_runs, describe, load_experiment, select, settings_of
 from martfl.lab.workers import Listener

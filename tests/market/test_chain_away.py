@@ -7,72 +7,76 @@ import signal
 import subprocess
 import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from fuse import Fuse, FusedChain
 
-from martfl.chain.embedded import EmbeddedChain, local_account
+from martfl.chain.embedded import local_account
 from martfl.chain.network import ChainError
+from martfl.chain.open import open_trading
 from martfl.chain.rpc import RpcChain
 from martfl.chain.state import Phase
-from martfl.chain.trading import Trading
-from martfl.federation.local import EmbeddedClock
+from martfl.market import guard
 from martfl.market import messages as ms
-from martfl.market.errors import MarketError
 from martfl.market.link import ChainClock
-from martfl.market.sealing import SealingKey
+from martfl.market.steps import KeyGiven
 
 BINARY = Path(__file__).parents[2] / "node_modules" / ".bin" / "anvil"
 
 
-class Flaky(EmbeddedChain):
+class Flaky(FusedChain):
     """A node that does not answer when a transaction is sent for the first time."""
 
     def __init__(self, path, accounts):
-        super().__init__(path, accounts=accounts)
-        self.refused = {"deploy"}
+        super().__init__(path, accounts, Fuse(parties=("nobody",)))
+        self.refused = {"deploy", "deploy/judge"}
 
     def _send(self, step, *, account, key):
-        if key is not None and (name := key if key == "deploy" else f"{account.address} {key}") not in self.refused:
+        if key is not None and key not in self.refused and (name := f"{account.address} {key}") not in self.refused:
             self.refused.add(name)
             raise ChainError("node did not answer")
         return super()._send(step, account=account, key=key)
 
 
-class PatientClock:
-    """Waiting as in the real world: meanwhile providers look after their epochs."""
-
-    def __init__(self, chain):
-        self.chain, self.providers = chain, []
-
-    def wait_until(self, timestamp):
-        for provider in self.providers:
-            with suppress(ChainError):
-                provider.watch()
-        EmbeddedClock(self.chain).wait_until(timestamp)
-
-
-def test_every_transaction_fails_at_first(build, kit, tmp_path):
+def test_every_transaction_fails_at_first(build, tmp_path):
     """The acquirer is started again after each failure, providers try again by themselves; all ends as it should."""
-    chain = Flaky(tmp_path / "chain.sqlite", accounts=3)
-    market = build(providers=2, terms=kit.PLAIN, chain=chain, clock=PatientClock(chain))
-    market.setting.clock.providers = market.providers
-    failures = 0
+    chain = Flaky(tmp_path / "chain.sqlite", accounts=4)
+    market = build(providers=3, chain=chain)
+    failures = []
     while market.acquirer.finished() < 1:
         try:
             market.acquirer.run(1)
         except ChainError as error:
             assert "did not answer" in str(error)
-            failures += 1
+            failures.append(error)
             market.restart_acquirer()
-    for provider in market.providers:
-        provider.watch()
-    assert failures == 4 + len(market.outcome(1)["advance"])  # open, prepare, publish, claim, and purchases before
-    assert market.trading.read_epoch(1).phase is Phase.SETTLED
-    assert market.outcome(1)["committed"] == 2 and len(market.outcome(1)["paid"]) == 3
-    assert market.money_in(1) == market.money_out(1)
+    market.check_honest(range(3))
+    assert len(failures) == 6  # open, relay, buy, publish, pay, claim
     chain.close()
+
+
+def test_a_chain_that_is_away_when_the_margin_begins(build, kit, tmp_path):
+    """A seller whose key is out tries again until the window ends; one whose key is not keeps it."""
+    chain = Flaky(tmp_path / "chain.sqlite", accounts=3)
+    market = build(providers=2, chain=chain)
+    hand = kit.Hand(market).begin()
+    hand.buy(0, 1)
+    assert isinstance(hand.ask_key(0), bytes)
+    margin = market.terms.deadlines.margin
+    chain.travel_to(market.times().keys - margin)
+    with pytest.raises(ChainError):
+        market.providers[0].watch()  # the first attempt is lost
+    chain.travel_to(market.times().keys - 5)
+    market.watch()
+    market.travel_to(market.times().publish + 1)  # the first claim is lost as well
+    market.watch()
+    assert market.paid(1) == {market.names[0]: market.price(0)}
+    assert market.providers[1].journal.recall(1, KeyGiven) is None
+    chain.close()
+
+
+# --- a real node -----------------------------------------------------------------------------------------------------
 
 
 class Anvil:
@@ -98,15 +102,29 @@ class Anvil:
 
 
 class AnvilClock:
-    """Time travel, which only a test node allows."""
+    """Time travel, which only a test node allows, with halts wherever a seller must look."""
 
     def __init__(self, chain):
-        self.chain = chain
+        self.chain, self.watchers = chain, ()
 
     def wait_until(self, timestamp):
-        if self.chain.now() < timestamp:
-            for method, params in (("evm_setNextBlockTimestamp", [timestamp]), ("anvil_mine", ["0x1"])):
-                self.chain.web3.provider.make_request(method, params)
+        self._look()
+        while (now := self.chain.now()) < timestamp:
+            moments = [due for watcher in self.watchers if (due := watcher.due()) is not None and due > now]
+            self._travel(min([timestamp, *moments]))
+            self._look()
+
+    def wait_for_block(self, number):
+        while self.chain.web3.eth.block_number < number:
+            self.chain.web3.provider.make_request("anvil_mine", ["0x1"])
+
+    def _travel(self, timestamp):
+        for method, params in (("evm_setNextBlockTimestamp", [timestamp]), ("anvil_mine", ["0x1"])):
+            self.chain.web3.provider.make_request(method, params)
+
+    def _look(self):
+        for watcher in self.watchers:
+            watcher.watch()
 
 
 def connect(node, **options):
@@ -119,6 +137,13 @@ def connect(node, **options):
     return chain
 
 
+def market_on(build, chain):
+    clock = AnvilClock(chain)
+    market = build(providers=2, chain=chain, clock=clock)
+    clock.watchers = market.watchers
+    return market
+
+
 @pytest.fixture
 def node(tmp_path):
     if not BINARY.exists() or shutil.which("node") is None:
@@ -129,23 +154,38 @@ def node(tmp_path):
 
 
 @pytest.mark.anvil
-def test_nothing_is_delivered_for_a_purchase_that_may_still_vanish(build, kit, node, monkeypatch):
-    """A re-organisation could take back what is not deep in the chain; an update that was seen stays seen."""
+def test_no_key_is_given_for_a_purchase_that_may_still_vanish(build, kit, node, monkeypatch):
+    """A re-organisation could take back what is not deep in the chain; a key that was seen stays seen."""
     with connect(node) as chain, connect(node, confirmations=3) as careful:
-        market = build(providers=2, terms=kit.PLAIN, chain=chain, clock=AnvilClock(chain))
-        market.acquirer._open(1)
-        seller = market.providers[0]
-        seller.train(ms.TrainRequest(epoch=1, body=market.acquirer.model_file(0)))
-        AnvilClock(chain).wait_until(market.trading.read_epoch(1).deadline + 1)
-        market.trading.prepare(1, providers=[seller.account.address], weights=[1 << 16], account=market.buyer)
-        seller.trading = Trading(careful, market.trading.address)
-        request = ms.DeliverRequest(epoch=1, key=SealingKey.generate().public.hex())
-        monkeypatch.setattr("martfl.market.provider.PATIENCE", 0.0)
-        with pytest.raises(MarketError, match="not deep enough"):
-            seller.deliver(request)
-        assert seller.journal.recall(1, "delivered") is None
+        market = market_on(build, chain)
+        hand, clock = kit.Hand(market), market.clock
+        hand.open()
+        hand.relay(hand.train())
+        clock.wait_until(market.times().commit + 1)
         chain.web3.provider.make_request("anvil_mine", ["0x2"])
-        assert seller.deliver(request).body
+        hand.buy(0)
+        seller = market.providers[0]
+        deep = open_trading(careful, market.trading.address)
+        seller.guard = guard.Guard(market.terms, deep, seller.account, seller.shelf, trusting=False)
+        monkeypatch.setattr(guard, "PATIENCE", 0.0)
+        refusal = hand.ask_key(0)
+        assert isinstance(refusal, ms.Refusal) and "not deep enough" in refusal.reason
+        assert seller.journal.recall(1, KeyGiven) is None
+        chain.web3.provider.make_request("anvil_mine", ["0x2"])
+        assert isinstance(hand.ask_key(0), bytes)
+
+
+@pytest.mark.anvil
+def test_the_next_second_is_ours_where_the_node_has_none(node):
+    """Between blocks a node shows an old time; what is sent now runs at the time of now."""
+    with connect(node) as chain:
+        chain.web3.provider.make_request("anvil_mine", ["0x1"])
+        block = chain.now()
+        while int(time.time()) <= block + 1:
+            time.sleep(0.1)
+        assert chain.now() == block and chain.next_second() >= block + 2
+        AnvilClock(chain).wait_until(end := int(time.time()) + 10_000)
+        assert chain.next_second() == end + 1  # a chain that is ahead of us has its own time
 
 
 @pytest.mark.anvil
@@ -165,9 +205,31 @@ def test_a_deadline_is_over_when_its_end_is_deep_in_the_chain(node, monkeypatch)
 
 
 @pytest.mark.anvil
-def test_a_node_that_is_away_in_every_phase(build, kit, node):
+def test_a_re_organisation_around_commitment_purchase_and_reveal(build, kit, node):
+    """The node forgets them, as if other blocks had won; the parties bring them in again, under their keys."""
+    with connect(node) as chain:
+        market = market_on(build, chain)
+        hand = kit.Hand(market)
+        request = chain.web3.provider.make_request
+        hand.open()
+        signed = hand.train()
+        before = request("evm_snapshot", [])["result"]
+        hand.relay(signed)
+        request("evm_revert", [before])  # the relayed commitments are gone
+        market.clock.wait_until(market.times().commit + 1)  # sellers send their own in time
+        assert set(market.outcome(1)["committed"]) == set(market.names)
+        hand.buy(0, 1)
+        assert isinstance(hand.ask_key(0), bytes)
+        market.clock.wait_until(market.times().publish + 1)
+        market.watch()
+        assert market.trading.read_epoch(1).phase is Phase.FAILED
+        assert set(market.paid(1)) == set(market.names)
+
+
+@pytest.mark.anvil
+def test_a_node_that_is_away_in_every_phase(build, node):
     chain = connect(node)
-    market = build(providers=2, terms=kit.PLAIN, chain=chain, clock=AnvilClock(chain))
+    market = market_on(build, chain)
     outages = []
 
     def outage(epoch, step, text):
@@ -182,6 +244,6 @@ def test_a_node_that_is_away_in_every_phase(build, kit, node):
         assert len(outages) >= 5
         assert market.trading.read_epoch(1).phase is Phase.SETTLED
         assert market.money_in(1) == market.money_out(1)
-        assert market.outcome(1)["committed"] == 2
+        assert len(market.outcome(1)["committed"]) == 2
     finally:
         chain.close()

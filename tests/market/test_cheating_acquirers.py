@@ -1,300 +1,280 @@
-"""Acquirers that break the rules or stop: providers end with what the rules give them, by looking after themselves."""
+"""Acquirers that break the rules or stop: whoever's key they had has its ask, and no key is given unbought."""
 
-from dataclasses import replace
-
-import numpy as np
 import pytest
 
 from martfl.chain import events as ev
-from martfl.chain.network import RevertedError, Step
-from martfl.chain.state import Phase
-from martfl.chain.trading import Trading
+from martfl.chain.network import RevertedError
+from martfl.chain.signing import sign_commit
+from martfl.chain.state import WHOLE, Offer, Phase
 from martfl.market import messages as ms
-from martfl.market.acquirer import Acquirer, contract_terms
-from martfl.market.errors import MarketError
-from martfl.market.provider import Provider
-from martfl.market.sealing import SealingKey
-from martfl.scoring import scorer
-from martfl.settlement.integer_file import from_bytes, to_bytes
+from martfl.market.steps import KeyGiven, KeyRevealed
 
-EVERYBODY = {"selection": {"rule": "martfl", "scorer": "plain", "options": {"threshold": 2.0}}}
-
-
-def say(market, message, provider=0):
-    """What a provider answers to a request that is rightly signed."""
-    request = ms.encode(message, market=market.trading.address, account=market.buyer)
-    return ms.decode(market.providers[provider].handle(request), market=market.trading.address)[0]
-
-
-def refused(market, message, words):
-    answer = say(market, message)
-    assert isinstance(answer, ms.Refusal) and words in answer.reason, answer
-    return True
-
-
-def changed(file, parameters):
-    vector = from_bytes(file, kind="model", parameters=parameters)
-    values = vector.values.copy()
-    values[0] += 1
-    return to_bytes(replace(vector, values=values))
+ASKS = {0: 10**16, 1: 3 * 10**17, 2: 10**15}
 
 
 @pytest.fixture
-def opened(build):
-    """A market whose first epoch is open."""
-    market = build(providers=2, terms=EVERYBODY)
-    market.acquirer._open(1)
-    return market
+def traded(build, kit):
+    """A market of three sellers in whose first epoch a test may buy."""
+    market = build(providers=3, asks=ASKS)
+    return kit.Hand(market).begin()
 
 
-@pytest.fixture
-def committed(opened):
-    """… and takes no more commitments."""
-    for i in range(2):
-        assert isinstance(say(opened, ms.TrainRequest(epoch=1, body=opened.acquirer.model_file(0)), i), ms.Committed)
-    opened.chain.travel_to(opened.trading.read_epoch(1).deadline + 1)
-    return opened
+def finish(hand, epoch=1):
+    """All windows end, everybody looks after itself, and the acquirer takes what it may."""
+    market = hand.market
+    market.travel_to(market.times(epoch).publish + 1)
+    market.watch()
+    state = market.trading.read_epoch(epoch)
+    if state.refundable:
+        market.trading.claim_reward(epoch, account=market.buyer)
+    held = market.chain.balance(market.trading.address)
+    assert market.money_in(epoch) == market.money_out(epoch) + held
+    assert held == (state.penalty if state.phase is Phase.FAILED else 0)
+    return state.phase
 
 
-# --- stopping --------------------------------------------------------------------------------------------------------
-
-STOPS = {  # the last step done → how the second epoch ends, and what part of reward and penalty the providers share
-    "open": (Phase.ABANDONED, 0, 0),
-    "invite": (Phase.ABANDONED, 0, 1),
-    "scores 0": (Phase.ABANDONED, 0, 1),
-    "select": (Phase.ABANDONED, 0, 1),
-    "prepare": (Phase.FAILED, 1, 1),
-    "collect": (Phase.FAILED, 1, 1),
-    "aggregate": (Phase.FAILED, 1, 1),
-    "publish": (Phase.SETTLED, 1, 0),
-    "hand out": (Phase.SETTLED, 1, 0),
-}
+def key_is_out(market, i, epoch=1):
+    """Whether anybody but seller `i` has its key."""
+    journal, name = market.providers[i].journal, market.names[i]
+    on_chain = [event for event in market.events(ev.Revealed, epoch) if event.provider == name]
+    return bool(on_chain) or journal.recall(epoch, KeyGiven) is not None
 
 
-class Stopped(BaseException):
-    """The acquirer is gone."""
-
-
-@pytest.fixture(scope="module")
-def one_epoch_done(kit, tmp_path_factory):
-    """A market after its first epoch; the second begins with the purchase of a baseline."""
-    market = kit.Market(kit.Setting(tmp_path_factory.mktemp("stops"), providers=2, terms=EVERYBODY))
-    market.run(1)
-    market.close()
-    return market.folder
-
-
-@pytest.mark.parametrize("step", STOPS)
-def test_an_acquirer_that_stops_after_a_step(build, copy_folder, one_epoch_done, step):
-    market = build(copy_folder(one_epoch_done), providers=2, terms=EVERYBODY)
-    journal, record = market.acquirer.journal, market.acquirer.journal.record
-
-    def stop(epoch, name, value, **options):
-        record(epoch, name, value, **options)
-        if name == step:
-            raise Stopped
-
-    journal.record = stop
-    with pytest.raises(Stopped):
-        market.acquirer.run(2)
-    market.chain.travel(4 * 3_600)  # every deadline
-    earned = sum(provider.watch().get(2, 0) for provider in market.providers)
-    phase, reward, penalty = STOPS[step]
-    state = market.trading.read_epoch(2)
-    fees = market.terms.money.advance_fee * len([n for e in market.events(ev.AdvanceBought, 2) for n in e.providers])
-    promised = reward * state.reward + penalty * state.penalty + fees
-    if step != "open":  # nobody had committed: nobody is there to expire the epoch
-        assert state.phase is phase
-        assert promised - (1 << 16) < earned <= promised
-    market.restart_acquirer()  # back again, it takes what is left and goes on
-    market.run(3)
-    assert market.trading.read_epoch(2).phase is phase
-    assert market.trading.read_epoch(3).phase is Phase.SETTLED
-    for provider in market.providers:
-        provider.watch()
-    assert market.chain.balance(market.trading.address) == 0
-    assert market.money_in(3) == market.money_out(3)
-
-
-# --- false models ----------------------------------------------------------------------------------------------------
-
-
-class HandsOutAnother(Acquirer):
-    """The file is not the one that was settled."""
-
-    def _hand_out(self, desk, file):
-        return super()._hand_out(desk, changed(file, desk.settler.parameters))
-
-
-class PublishesAnother(Acquirer):
-    """The file's hash is on chain, but it is not what the commitments add up to."""
-
-    def _publish(self, desk, shares):
-        honest = self.settler.aggregate(desk.file, shares, epoch=desk.act.epoch)
-        self.journal.keep(desk.act.epoch, "model", changed(honest, self.settler.parameters))
-        super()._publish(desk, shares)
-
-
-@pytest.mark.parametrize("kind", [HandsOutAnother, PublishesAnother])
-def test_an_acquirer_that_publishes_another_model_loses_the_penalty(build, kind):
-    market = build(providers=2, terms=EVERYBODY)
-    market.restart_acquirer(kind)
-    market.acquirer.run(1)
-    state = market.trading.read_epoch(1)
-    assert state.phase is Phase.FAILED and 2 * state.objected > state.weight
-    earned = sum(provider.claim(1) for provider in market.providers)
-    assert state.deposit - (1 << 16) < earned <= state.deposit
-    assert {r.kind for r in market.providers[0].journal.remarks()} == {"false model"}
-    market.restart_acquirer()
-    market.run(2)  # from the initial model again
-    assert market.trading.read_epoch(2).base == 0 and market.trading.read_epoch(2).phase is Phase.SETTLED
-
-
-def test_a_provider_killed_before_it_objects_still_does(build, kit):
-    market = build(providers=2, terms=EVERYBODY, link=kit.DeafLink)
-    market.restart_acquirer(HandsOutAnother)
-    false_file, record = [], market.acquirer.journal.record
-
-    def stop(epoch, name, value, **options):
-        record(epoch, name, value, **options)
-        if name == "publish":
-            false_file.append(changed(market.acquirer.model_file(1), market.settler.parameters))
-            raise Stopped
-
-    market.acquirer.journal.record = stop
-    with pytest.raises(Stopped):
-        market.acquirer.run(1)
-    market.fuse.parties, market.fuse.armed, market.fuse.where = ("provider",), True, "/object"
-    for i in range(2):  # the remark and the file's hash are written, the transaction is not sent
-        with pytest.raises(kit.Killed, match="object"):
-            say(market, ms.Published(epoch=1, body=false_file[0]), i)
-        market.restart_provider(i)
-        market.providers[i].watch()
-    assert market.trading.read_epoch(1).phase is Phase.FAILED
-
-
-def test_a_published_model_before_anything_is_published_is_refused_not_fatal(committed):
-    answer = say(committed, ms.Published(epoch=1, body=committed.acquirer.model_file(0)))
-    assert isinstance(answer, ms.Refusal)
-
-
-def test_training_on_another_model_is_refused(opened):
-    file = changed(opened.acquirer.model_file(0), opened.settler.parameters)
-    assert refused(opened, ms.TrainRequest(epoch=1, body=file), "hash is not the one")
-    assert refused(opened, ms.TrainRequest(epoch=1, body=b"nothing"), "malformed")
+def check_asks(market, epoch=1):
+    """Whose key is out was bought and has its ask."""
+    for i, name in enumerate(market.names):
+        if key_is_out(market, i, epoch):
+            assert name in market.trading.bought(epoch) and market.paid(epoch)[name] >= ASKS[i]
 
 
 # --- purchases -------------------------------------------------------------------------------------------------------
 
 
-def test_weights_cannot_change_after_prepare(committed):
-    trading, buyer = committed.trading, committed.buyer
-    names = [account.address for account in committed.sellers]
-    trading.prepare(1, providers=names, weights=[30_000, 35_536], account=buyer)
-    with pytest.raises(RevertedError, match="wrong phase"):
-        trading.prepare(1, providers=names[:1], weights=[65_536], account=buyer)
-    bought = trading.bought(1)
-    cheating = [replace(bought[0], weight=30_001), replace(bought[1], weight=35_535)]
-    with pytest.raises(RevertedError, match="not the commitment and weight"):
-        trading.publish_model(1, content=bytes(32), blinding=1, account=buyer, bought=cheating)
-    with pytest.raises(RevertedError, match="a bought provider is missing"):
-        trading.publish_model(1, content=bytes(32), blinding=1, account=buyer, bought=bought[:1])
+def vanish_before_keys(hand):
+    hand.buy(0, 1)
+    return Phase.FAILED
 
 
-def test_nothing_is_delivered_that_is_not_bought(committed):
-    request = ms.DeliverRequest(epoch=1, key=SealingKey.generate().public.hex())
-    assert refused(committed, request, "nothing was bought")
-    other = committed.sellers[1].address
-    committed.trading.buy_advance(1, providers=[other], account=committed.buyer)
-    assert refused(committed, request, "nothing was bought")
-    assert isinstance(say(committed, request, 1), ms.Delivery)
-    for key in ("zz", "00" * 5, "00" * 32):  # no key, a short one, a point of small order
-        assert isinstance(say(committed, ms.DeliverRequest(epoch=1, key=key), 1), ms.Refusal)
+def vanish_after_keys(hand):
+    hand.buy(0, 1)
+    assert all(isinstance(hand.ask_key(i), bytes) for i in (0, 1))
+    return Phase.FAILED
 
 
-def test_scores_are_given_once_for_each_baseline_and_at_the_right_time(opened):
-    market = opened
-    key = scorer("plain").generate()
-    rng = np.random.default_rng(0)
-    bodies = [key.encrypt_baseline(rng.normal(size=market.settler.parameters)) for _ in range(2)]
-    say(market, ms.TrainRequest(epoch=1, body=market.acquirer.model_file(0)))
-    assert refused(market, ms.ScoreRequest(epoch=1, baseline=0, body=bodies[0]), "after commitments close")
-    market.chain.travel_to(market.trading.read_epoch(1).deadline + 1)
-    first = say(market, ms.ScoreRequest(epoch=1, baseline=0, body=bodies[0]))
-    assert isinstance(first, ms.ScoreReply)
-    assert refused(market, ms.ScoreRequest(epoch=1, baseline=0, body=bodies[1]), "each is answered once")
-    assert refused(market, ms.ScoreRequest(epoch=1, baseline=4, body=bodies[1]), "the terms allow 4 baselines")
-    assert refused(market, ms.ScoreRequest(epoch=1, baseline=-1, body=bodies[1]), "the terms allow 4 baselines")
-    assert isinstance(say(market, ms.ScoreRequest(epoch=1, baseline=1, body=b"rubbish")), ms.Refusal)
-    market.restart_provider(0)  # a restart forgets nothing
-    assert say(market, ms.ScoreRequest(epoch=1, baseline=0, body=bodies[0])) == first
-    market.trading.prepare(1, providers=[], weights=[], account=market.buyer)
-    assert refused(market, ms.ScoreRequest(epoch=1, baseline=2, body=bodies[0]), "before weights are set")
+def publish_nobody(hand):
+    hand.buy(0, 1)
+    assert isinstance(hand.ask_key(0), bytes)
+    hand.publish({})
+    return Phase.SETTLED
 
 
-def test_an_epoch_that_does_not_hold_the_promised_reward_gets_no_update(build):
-    market = build(providers=1, terms=EVERYBODY)
-    market.trading.new_epoch(nonce=bytes(32), amount=10**17, account=market.buyer)
-    assert refused(market, ms.TrainRequest(epoch=1, body=market.acquirer.model_file(0)), "the terms promise")
-    assert market.events(ev.ModelCommitted, 1) == []
+def publish_nobody_in_the_last_block(hand):
+    hand.buy(0, 1)
+    assert all(isinstance(hand.ask_key(i), bytes) for i in (0, 1))
+    hand.market.travel_to(hand.market.times().publish - 1)
+    hand.publish({})
+    return Phase.SETTLED
 
 
-def test_epochs_that_do_not_exist_are_refused(opened):
-    for message in (ms.TrainRequest(epoch=7), ms.ScoreRequest(epoch=7), ms.Closed(epoch=7), ms.Published(epoch=7)):
-        assert isinstance(say(opened, message), ms.Refusal)
-    assert isinstance(say(opened, ms.Verdict(epoch=1, accepted=True)), ms.Refusal)
+def list_one_and_never_accept_the_other(hand):
+    hand.buy(0, 1)
+    assert isinstance(hand.ask_key(1), bytes)
+    hand.publish({0: WHOLE})
+    return Phase.SETTLED
 
 
-# --- terms -----------------------------------------------------------------------------------------------------------
+def buy_in_the_last_second(hand):
+    hand.sealed(0)
+    hand.market.travel_to(hand.market.times().buy - 1)
+    hand.buy(0, 1)
+    assert hand.market.chain.now() == hand.market.times().buy
+    assert isinstance(hand.ask_key(0), bytes)
+    return Phase.FAILED
 
 
-def join(market, trading):
-    """The first provider, at another contract."""
-    first = market.providers[0]
-    Provider(market.terms, first.task, first.data, trading, market.settler, first.journal, first.account)
+def own_wallet_takes_all_weight(hand):
+    hand.buy(0, 2)  # seller 2 is the acquirer's own
+    hand.publish({0: 1, 2: WHOLE - 1})
+    return Phase.SETTLED
 
 
-def honest_terms(market):
-    return contract_terms(market.terms, market.settler, np.zeros(market.settler.parameters), market.buyer.address)
+def look_at_all_and_weigh_none(hand):
+    hand.buy(0, 1, 2)
+    assert all(isinstance(hand.ask_key(i), bytes) for i in (0, 1, 2))
+    hand.trading.accept(1, providers=hand.market.names, account=hand.account)
+    hand.publish({})
+    return Phase.SETTLED
 
 
-@pytest.mark.parametrize("field", ["settle_window", "penalty_ratio", "advance_fee", "minimum_deposit", "token"])
-def test_a_contract_that_enforces_other_numbers_than_its_terms_is_not_joined(build, field):
-    market = build(providers=1, terms=EVERYBODY)
-    other = "0x" + "11" * 20 if field == "token" else 1
-    cheap = Trading.deploy(market.chain, terms=replace(honest_terms(market), **{field: other}), account=market.buyer)
-    with pytest.raises(MarketError, match=f"the terms state {field}"):
-        join(market, cheap)
+def ask_for_keys_in_the_last_second_before_the_margin(hand):
+    market = hand.market
+    hand.buy(0)
+    last = market.times().keys - market.terms.deadlines.margin
+    market.chain.travel_to(last - 1)
+    assert isinstance(hand.ask_key(0), bytes)
+    return Phase.FAILED
 
 
-def test_the_right_code_with_other_books_is_not_joined(build):
-    """A constructor of the acquirer's own could leave the same code, and a record that claims others' money."""
-    market = build(providers=1, terms=EVERYBODY)
-    real = market.trading.code_at(market.trading.address)
-    copy = bytes.fromhex(f"61{len(real):04x}80600a3d393df3") + real  # returns what follows it, whatever came before
-    receipt = market.chain._send(Step(to=None, data=copy, value=0), account=market.buyer, key=None)
-    twin = Trading(market.chain, receipt.contract)
-    assert twin.code_at(twin.address) == real and twin.terms() == market.trading.terms()
-    with pytest.raises(MarketError, match="the code at"):
-        join(market, twin)
-    opened = twin.new_epoch(nonce=bytes(32), account=market.buyer, amount=1)  # its first event is no constructor's
-    assert opened.epoch == 1 and not twin.has_our_code() and market.trading.has_our_code()
+def ask_for_keys_within_the_margin(hand):
+    market = hand.market
+    hand.buy(0)
+    market.chain.travel_to(market.times().keys - market.terms.deadlines.margin)
+    assert isinstance(hand.ask_key(0), ms.Refusal)
+    assert not key_is_out(market, 0)
+    return Phase.FAILED
 
 
-def test_an_acquirer_with_another_wallet_or_an_older_journal_is_stopped(build, tmp_path):
-    market = build(providers=1, terms=EVERYBODY)
-    market.run(2)
-    market.buyer = market.sellers[0]
-    with pytest.raises(MarketError, match="the market's acquirer is"):
-        market.restart_acquirer()
-    market.buyer, market.folder = market.chain.accounts[0], tmp_path / "elsewhere"
-    with pytest.raises(MarketError, match="the chain is ahead of the journal"):
-        market.restart_acquirer()
+def buy_nobody(hand):
+    for i in range(3):
+        hand.sealed(i)
+        assert isinstance(hand.ask_key(i), ms.Refusal)
+    return Phase.EMPTY
 
 
-def test_a_contract_with_other_code_is_not_joined(build, monkeypatch):
-    market = build(providers=1, terms=EVERYBODY)
-    real = market.trading.code_at(market.trading.address)
-    monkeypatch.setattr(Trading, "code_at", lambda self, address: b"\x60" + real[1:])
-    with pytest.raises(MarketError, match="the code at"):
-        join(market, market.trading)
+STRATEGIES = (
+    vanish_before_keys, vanish_after_keys, publish_nobody, publish_nobody_in_the_last_block,
+    list_one_and_never_accept_the_other, buy_in_the_last_second, own_wallet_takes_all_weight,
+    look_at_all_and_weigh_none, ask_for_keys_in_the_last_second_before_the_margin, ask_for_keys_within_the_margin,
+    buy_nobody,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_whatever_an_acquirer_does_with_keys_they_are_paid(traded, strategy):
+    expected = strategy(traded)
+    market = traded.market
+    assert finish(traded) is expected
+    check_asks(market)
+    for name in market.trading.bought(1):  # all of these sellers were there in time
+        assert market.paid(1)[name] >= market.price(market.names.index(name)) >= ASKS[market.names.index(name)]
+
+
+def test_a_seller_that_the_buyer_denies_reveals_once_and_in_time(traded):
+    traded.buy(0)
+    assert isinstance(traded.ask_key(0), bytes)
+    finish(traded)
+    market = traded.market
+    margin = market.terms.deadlines.margin
+    (at,) = read_times(market, ev.Revealed)
+    assert market.times().keys - margin <= at <= market.times().keys - margin + 5
+    assert market.providers[0].journal.recall(1, KeyRevealed) is not None
+
+
+def read_times(market, kind, epoch=1):
+    entries = getattr(market.trading.contract.events, kind.__name__)().get_logs(
+        argument_filters={"epoch": epoch}, from_block=0
+    )
+    return [market.chain.web3.eth.get_block(entry["blockNumber"])["timestamp"] for entry in entries]
+
+
+def test_a_seller_that_is_accepted_or_listed_reveals_nothing(traded):
+    traded.buy(0, 1)
+    traded.publish({0: WHOLE})
+    traded.trading.accept(1, providers=[traded.market.names[1]], account=traded.account)
+    finish(traded)
+    assert traded.market.events(ev.Revealed, 1) == []
+    check_asks(traded.market)
+
+
+def test_who_asks_for_nothing_pays_no_gas_to_reveal(build, kit):
+    """Its price is 0: there is nothing to be paid for."""
+    market = build(providers=1, asks={0: 0})
+    hand = kit.Hand(market).begin()
+    hand.buy(0)
+    finish(hand)
+    assert market.events(ev.Revealed, 1) == []
+
+
+# --- what the contract refuses to a clever acquirer ------------------------------------------------------------------
+
+
+def changed(offer, **changes):
+    return Offer(**{**{f: getattr(offer, f) for f in ("provider", "commitment", "root", "key_hash", "ask")}, **changes})
+
+
+def test_prices_below_the_ask_twins_and_too_many_purchases_revert(traded):
+    market, account = traded.market, traded.account
+    offers = [traded.offer(i) for i in range(3)]
+    for wrong in (changed(offers[0], ask=0), changed(offers[1], ask=1), changed(offers[0], provider=market.names[1])):
+        with pytest.raises(RevertedError, match="not the offer"):
+            market.trading.buy(1, offers=[wrong], account=account)
+    with pytest.raises(RevertedError, match="not the offer"):
+        market.trading.buy(1, offers=[offers[0], offers[0]], account=account)
+    traded.buy(0)
+    with pytest.raises(RevertedError, match="not the offer"):
+        traded.buy(0)
+    with pytest.raises(RevertedError, match="epoch is not final"):  # a refund before the key deadline
+        market.trading.claim_reward(1, account=account)
+    assert finish(traded) is Phase.FAILED
+    check_asks(market)
+
+
+def test_asks_beyond_the_reward_together_are_not_bought_together(build, kit):
+    market = build(providers=2, asks={0: 6 * 10**17, 1: 5 * 10**17})
+    hand = kit.Hand(market).begin()
+    with pytest.raises(RevertedError, match="prices exceed the reward"):
+        hand.buy(0, 1)
+    assert isinstance(hand.ask_key(0), ms.Refusal)
+
+
+def test_a_commitment_cannot_be_taken_over_by_another_wallet(build, kit):
+    """In the same epoch it is not known in time; in a later one its digest is another; a signature is its signer's."""
+    market = build(providers=2)
+    hand = kit.Hand(market)
+    hand.open()
+    signed = hand.train(providers=[0])
+    market.trading.commit_model(
+        1, digest=signed[0].digest, account=market.sellers[1]
+    )  # an own wallet copies the digest
+    hand.relay(signed)
+    stolen = sign_commit(market.sellers[1], **place(market), epoch=1, digest=signed[0].digest)
+    hand.relay([stolen])
+    hand.close_commitments()
+    offer = hand.offer(0)
+    with pytest.raises(RevertedError, match="not the offer"):
+        market.trading.buy(1, offers=[changed(offer, provider=market.names[1])], account=hand.account)
+    hand.buy(0)
+    with pytest.raises(RevertedError, match="commitments are closed"):
+        late = changed(offer, provider=market.names[1]).digest(**place(market), epoch=1)
+        market.trading.commit_model(1, digest=late, account=market.sellers[1])
+    hand.publish({0: WHOLE})
+    assert finish(hand) is Phase.SETTLED and market.paid(1)[market.names[0]] == market.terms.money.reward
+
+
+def place(market):
+    return {"chain_id": market.chain.chain_id, "market": market.trading.address}
+
+
+def test_a_sound_update_cannot_be_refuted(traded):
+    """With any leaf of it, or with the leaf of another one."""
+    market = traded.market
+    traded.buy(0, 1)
+    market.travel_to(market.times().keys)
+    (first,) = [event for event in market.events(ev.Revealed, 1) if event.provider == market.names[0]]
+    offer, body = traded.bought[0]
+    assert market.settler.refutation(body, first.key) is None
+    from martfl.settlement import exact
+
+    for sealed in (body, traded.bought[1][1]):
+        shown = exact.refutation(sealed, first.key, market.settler.key, 0)
+        with pytest.raises(RevertedError):
+            market.trading.refute(1, offer=offer, refutation=shown, account=traded.account)
+    finish(traded)
+    check_asks(market)
+
+
+# --- commitments -----------------------------------------------------------------------------------------------------
+
+
+def test_who_is_not_relayed_sends_its_own_when_the_margin_begins(build, kit):
+    market = build(providers=2)
+    hand = kit.Hand(market)
+    hand.open()
+    signed = hand.train()
+    hand.relay(signed[:1])
+    hand.close_commitments()
+    assert set(market.outcome(1)["committed"]) == set(market.names)
+    first, second = read_times(market, ev.ModelCommitted)
+    assert second >= market.times().commit - market.terms.deadlines.margin > first
+    hand.buy(0, 1)
+    assert isinstance(hand.ask_key(1), bytes)

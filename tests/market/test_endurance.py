@@ -3,7 +3,9 @@
 import gc
 import logging
 import os
+import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -23,10 +25,14 @@ def open_files():
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def blobs(market):
-    """Bytes of the parties' blobs, beside the models and memories that stay."""
-    size = "SELECT COALESCE(SUM(LENGTH(data)), 0) FROM blobs WHERE name NOT IN ('model', 'state')"
-    return sum(journal._db.execute(size).fetchone()[0] for journal in market.journals.values())
+def left_over(market):
+    """Bytes that the parties' journals keep beside the models and memories that stay."""
+    size = "SELECT COALESCE(SUM(LENGTH(data)), 0) FROM blobs WHERE name <> 'state' AND name NOT LIKE 'model%'"
+    total = 0
+    for path in market.folder.glob("*/journal.sqlite"):
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as journal:
+            total += journal.execute(size).fetchone()[0]
+    return total
 
 
 def endure(build, kit, *, providers, epochs):
@@ -36,7 +42,8 @@ def endure(build, kit, *, providers, epochs):
     for epoch in range(1, epochs + 1):
         market.run(epoch)
         assert market.trading.read_epoch(epoch).phase is Phase.SETTLED
-        assert blobs(market) == 0
+        market.watch()
+        assert left_over(market) == 0
         found.append((resident(), open_files(), threading.active_count()))
     assert market.money_in(epochs) == market.money_out(epochs)
     assert market.chain.balance(market.trading.address) == 0

@@ -1,4 +1,4 @@
-"""Terms: validated by name, the same after a round trip, and another hash for every change but of the chain."""
+"""Terms: validated by name, the same after a round trip, bound by their hash, and those that the contract enforces."""
 
 from dataclasses import asdict, fields, is_dataclass, replace
 
@@ -7,20 +7,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from martfl.chain.exact import ExactTrading
+from martfl.chain.network import Step
+from martfl.market.acquirer import contract_terms
 from martfl.market.errors import MarketError, TermsError
-from martfl.market.task import load_data, load_entry
+from martfl.market.provider import Provider
+from martfl.market.task import load_data, load_entry, load_task
 from martfl.market.terms import Terms, load_terms, read_terms, to_toml
 
 LEAST = {"name": "digits", "task": {"entry": "module:function"}}
 TERMS = read_terms(LEAST)
 OTHER = {
     "token": "0x" + "11" * 20,
-    "scheme": "sampled",
     "setup": "alone",
     "rule": "martfl",
-    "scorer": "plain",
     "entry": "other:function",
 }
+SCHEMES = {"settlement": "sampled", "scoring": "plain"}
 
 
 def every_field():
@@ -42,9 +45,9 @@ def changed(section, name):
     elif isinstance(value, bool):
         new = not value
     elif isinstance(value, str):
-        new = OTHER.get(name, value + "1")
+        new = SCHEMES[section] if name == "scheme" else OTHER.get(name, value + "1")
     else:
-        new = value * 2 if isinstance(value, float) else value + 1
+        new = value / 2 if isinstance(value, float) else value + 1
     return replace(TERMS, **{section: replace(part, **{name: new})})
 
 
@@ -87,17 +90,29 @@ def test_any_text_and_number_survive_their_file(tmp_path_factory, name, scale, v
         ({"money": {"reward": "1"}}, "reward must be int"),
         ({"money": {"reward": True}}, "reward must be int"),
         ({"money": {"penalty_ratio": 0}}, "penalty_ratio"),
-        ({"money": {"advance_fee": -1}}, "advance_fee"),
-        ({"money": {"reward": 10, "minimum_deposit": 10**15}}, "minimum_deposit"),
+        ({"money": {"ask": -1}}, "ask must be 0 to"),
+        ({"money": {"reward": 10, "ask": 11, "minimum_deposit": 1}}, "ask must be 0 to 10"),
+        ({"money": {"reward": 10, "ask": 0, "minimum_deposit": 10**15}}, "minimum_deposit"),
         ({"money": 5}, "money must be a table"),
         ({"money": {"reward": 2**96}}, "below 2\\^96"),
-        ({"money": {"advance_fee": 2**96}}, "advance_fee"),
         ({"money": {"token": "coin"}}, "token must be an address"),
         ({"deadlines": {"commit": 0}}, "deadline"),
         ({"deadlines": {"settle": 2**32 + 1}}, "deadline"),
+        ({"deadlines": {"margin": 0}}, "margin must be at least 1"),
+        ({"deadlines": {"keys": 1800, "margin": 900}}, "keys must be more than twice the margin of 900"),
+        ({"deadlines": {"commit": 1800, "margin": 900}}, "commit must be more than twice the margin of 900"),
+        (
+            {"deadlines": {"settle": 3599, "margin": 900}, "settlement": {"scheme": "sampled"}},
+            "settle must be at least four times the margin of 900",
+        ),
+        ({"deadlines": {"publish": 900, "margin": 900}}, "publish must be more than the margin"),
+        ({"deadlines": {"prepare": 5}}, "no 'prepare'"),
         ({"settlement": {"samples": 127}}, "samples"),
         ({"settlement": {"providers": 129}}, "providers"),
-        ({"settlement": {"vdf_steps": 2**63}}, "vdf_steps"),
+        ({"settlement": {"scheme": "sampled", "vdf_steps": 2**63}}, "vdf_steps"),
+        ({"settlement": {"scheme": "sampled", "vdf_steps": 10_000}}, "less can be tried out while a block is built"),
+        ({"settlement": {"setup": "trust me"}}, "setup"),
+        ({"settlement": {"update_limit": 0}}, "limits must be positive"),
         ({"chain": {"since": -1}}, "since"),
         ({"settlement": {"scheme": "magic"}}, "scheme"),
         ({"settlement": {"bits": 64}}, "bits"),
@@ -105,10 +120,13 @@ def test_any_text_and_number_survive_their_file(tmp_path_factory, name, scale, v
         ({"settlement": {"scale": float("nan")}}, "scale"),
         ({"settlement": {"scale": float("inf")}}, "scale"),
         ({"selection": {"rule": "fair"}}, "rule"),
-        ({"selection": {"rule": "martfl", "baselines": 0}}, "baselines must be at least 1"),
-        ({"selection": {"rule": "evidence", "baselines": 3}}, "baselines must be at least 4 for rule 'evidence'"),
-        ({"selection": {"scorer": "trust"}}, "scorer"),
+        ({"scoring": {"baselines": 0}}, "baselines must be at least"),
+        ({"scoring": {"scheme": "trust"}}, r"scoring\.scheme"),
+        ({"scoring": {"baselines": 5, "answers": 4}}, "answers must be at least the 5 baselines"),
+        ({"scoring": {"sketch": -2}}, "sketch"),
         ({"reputation": {"exclude_after": -1}}, "exclude_after"),
+        ({"reputation": {"newcomers": 0}}, "newcomers must lie in"),
+        ({"reputation": {"newcomers": 1.5}}, "newcomers must lie in"),
         ({"task": {"entry": "no colon"}}, "module:function"),
         ({"task": {}}, "entry"),
     ],
@@ -145,6 +163,39 @@ def test_entries():
             load_entry(entry)
 
 
+def test_tasks_that_are_built_in_need_no_leave():
+    assert load_task("martfl.lab.task:digits", {"seed": 3}).initial().size == 2410
+
+
+@pytest.mark.parametrize(
+    ("entry", "allowed", "options", "message"),
+    [
+        ("small_task:softmax_task", [], {}, "'small_task', which must be allowed"),
+        ("small_task.other:task", ["small_task"], {}, "'small_task.other', which must be allowed"),
+        ("martfl.lab.task_of_mine:task", [], {}, "must be allowed"),
+        ("martfl.lab.task:Path", [], {}, "must name a task that 'martfl.lab.task' makes, not something that it uses"),
+        ("martfl.lab.task:digits", [], {"shell": True}, "does not take these options"),
+        ("builtins:dict", ["builtins"], {}, "must make a task, its dict has no 'initial'"),
+    ],
+)
+def test_tasks_that_are_not_made(entry, allowed, options, message):
+    with pytest.raises(MarketError, match=message):
+        load_task(entry, options, allowed=allowed)
+
+
+def test_a_module_that_is_allowed_makes_its_task():
+    assert load_task("small_task:softmax_task", {}, allowed=["small_task"]).initial().size == 170
+
+
+@pytest.mark.parametrize("section", ["task", "selection"])
+@pytest.mark.parametrize("value", ["1979-05-27", "07:32:00", "[1979-05-27]", "{ when = 1979-05-27 }", "nan", "inf"])
+def test_options_are_plain_values(tmp_path, section, value):
+    file = tmp_path / "market.toml"
+    file.write_text(f'name = "m"\n[task]\nentry = "a:b"\n[{section}.options]\nx = {value}\n')
+    with pytest.raises(TermsError, match=rf"{section}\.options must be texts, numbers"):
+        load_terms(file)
+
+
 def test_data(tmp_path):
     with pytest.raises(MarketError, match=r"lacks x\.npy, y\.npy"):
         load_data(str(tmp_path))
@@ -158,3 +209,91 @@ def test_data(tmp_path):
     np.save(tmp_path / "x.npy", np.array([{"a": 1}]), allow_pickle=True)
     with pytest.raises(MarketError, match=r"x\.npy"):
         load_data(str(tmp_path))
+
+
+# --- terms and contract -------------------------------------------------------------------------------------------
+
+
+def honest_terms(market):
+    return contract_terms(market.terms, market.settler, np.zeros(market.settler.parameters), market.buyer.address)
+
+
+def join(market, trading):
+    """The first provider, at another contract."""
+    first = market.providers[0]
+    parts = (market.terms, first.task, first.data, trading, market.settler, first.journal, first.meter, first.account)
+    return Provider(*parts)
+
+
+ENFORCED = [
+    "token", "commit_window", "buy_window", "key_window", "publish_window", "settle_window", "penalty_ratio",
+    "minimum_deposit",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("field", ENFORCED)
+def test_a_contract_that_enforces_other_numbers_than_its_terms_is_not_joined(build, field):
+    market = build(providers=1)
+    other = "0x" + "11" * 20 if field == "token" else 1
+    cheap = ExactTrading.deploy(
+        market.chain, terms=replace(honest_terms(market), **{field: other}), account=market.buyer
+    )
+    with pytest.raises(MarketError, match=f"the terms state {field}"):
+        join(market, cheap)
+
+
+def test_other_terms_than_those_on_chain_are_not_joined(build):
+    market = build(providers=1)
+    posted = replace(honest_terms(market), terms_hash=bytes(32))
+    with pytest.raises(MarketError, match="not those of the file"):
+        join(market, ExactTrading.deploy(market.chain, terms=posted, account=market.buyer))
+
+
+@pytest.mark.parametrize(("field", "value"), [("bits", 15), ("parameters", 171), ("generators", b"\1" * 32)])
+def test_a_contract_that_packs_or_commits_otherwise_is_not_joined(build, field, value):
+    market = build(providers=1)
+    honest = honest_terms(market)
+    layout = replace(honest.settlement.layout, **{field: value})
+    posted = replace(honest, settlement=replace(honest.settlement, layout=layout))
+    with pytest.raises(MarketError, match="packs updates as"):
+        join(market, ExactTrading.deploy(market.chain, terms=posted, account=market.buyer))
+
+
+def test_the_right_code_with_other_books_is_not_joined(build):
+    """A constructor of the acquirer's own could leave the same code, and a record that claims others' money."""
+    market = build(providers=1)
+    real = market.trading.code_at(market.trading.address)
+    copy = bytes.fromhex(f"61{len(real):04x}80600a3d393df3") + real  # returns what follows it, whatever came before
+    receipt = market.chain._send(Step(to=None, data=copy, value=0), account=market.buyer, key=None)
+    twin = ExactTrading(market.chain, receipt.contract)
+    assert twin.code_at(twin.address) == real and twin.terms() == market.trading.terms()
+    with pytest.raises(MarketError, match="the code at"):
+        join(market, twin)
+    opened = twin.new_epoch(account=market.buyer, amount=1)  # its first event is no constructor's
+    assert opened.epoch == 1 and not twin.has_our_code() and market.trading.has_our_code()
+
+
+def test_another_judge_is_not_trusted(build):
+    market = build(providers=1)
+    honest = honest_terms(market)
+    posted = replace(honest, settlement=replace(honest.settlement, judge=market.trading.address))
+    with pytest.raises(MarketError, match="the code at"):
+        join(market, ExactTrading.deploy(market.chain, terms=posted, account=market.buyer))
+
+
+def test_an_ask_beyond_the_reward_is_refused_at_once(build):
+    market = build(providers=1)
+    market.setting.asks[0] = market.terms.money.reward + 1
+    with pytest.raises(MarketError, match="an ask lies in"):
+        market.restart_provider(0)
+
+
+def test_an_acquirer_with_another_wallet_or_an_older_journal_is_stopped(build, tmp_path):
+    market = build(providers=1)
+    market.run(2)
+    market.buyer = market.sellers[0]
+    with pytest.raises(MarketError, match="the market's acquirer is"):
+        market.restart_acquirer()
+    market.buyer, market.folder = market.chain.accounts[0], tmp_path / "elsewhere"
+    with pytest.raises(MarketError, match="the chain is ahead of the journal"):
+        market.restart_acquirer()

@@ -10,7 +10,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import conftest
+from whole import Market, Setting
+
+from conftest import PLAIN
 
 
 def announce(epoch: int, step: str, text: str) -> None:
@@ -21,7 +23,7 @@ def announce(epoch: int, step: str, text: str) -> None:
 
 def main() -> None:
     folder, epochs = Path(sys.argv[1]), int(sys.argv[2])
-    market = conftest.Market(conftest.Setting(folder, providers=3, terms=conftest.PLAIN))
+    market = Market(Setting(folder, providers=3, terms=PLAIN))
     market.acquirer.tell = announce
     market.run(epochs)
     ends = [market.outcome(epoch) for epoch in range(1, epochs + 1)]

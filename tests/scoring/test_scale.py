@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 PROGRAM = """
 import sys
 import numpy as np
-from martfl.bench.measure import peak_mb as peak
+from martfl.measure import peak_mb as peak
 from martfl.scoring import ScoringKey, score_under_encryption
 m, path = int(sys.argv[1]), sys.argv[2]
 update = np.random.default_rng(0).standard_normal(m, dtype=np.float32)
@@ -36,7 +36,7 @@ def stream(m: int, path: str) -> tuple[float, float, float, float]:
 def test_peak_memory_is_that_of_the_process_alone():
     """Else a large parent would hide what a child takes."""
     ballast = np.ones(40_000_000)  # 320 MB
-    code = "from martfl.bench.measure import peak_mb; print(peak_mb()); x = b'1' * 50_000_000; print(peak_mb())"
+    code = "from martfl.measure import peak_mb; print(peak_mb()); x = b'1' * 50_000_000; print(peak_mb())"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     before, after = map(float, done.stdout.split())
     assert before < ballast.nbytes / 2**20 - 100
@@ -62,7 +62,7 @@ def test_a_hundred_million_parameters_in_the_same_memory(tmp_path):
 SKETCH_PROGRAM = """
 import sys
 import numpy as np
-from martfl.bench.measure import peak_mb as peak
+from martfl.measure import peak_mb as peak
 from martfl.scoring import Sketch, scorer
 import martfl.scoring.ckks
 m = int(sys.argv[1])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from martfl.errors import InputError
 from martfl.selection import Code, Role, explain, make_strategy
-from martfl.selection.evidence import PARTS
+from martfl.selection.parameters import PARTS
 
 HALF = (0, 1)  # root data with half of the classes cannot judge everybody
 
@@ -220,7 +220,7 @@ def test_long_updates_count_no_more_than_others(world) -> None:
 def test_an_update_from_which_nothing_is_gained_now_is_kept_without_weight(world) -> None:
     updates = world.around(world.truth, 10, spread=1.0)
     updates[0] = world.around(world.dead, 1)[0]
-    selection = once(world.buyer(updates), false_drop=1e-9)
+    selection = once(world.buyer(updates), false_drop=1e-9, worth=0.3)
     assert codes(selection)[0] is Code.NO_GAIN and selection.kept[0] and selection.weights[0] == 0
 
 

@@ -9,31 +9,35 @@ from dataclasses import dataclass
 
 import numpy as np
 from eth_account.signers.local import LocalAccount
+from eth_utils.crypto import keccak
 from web3.contract.contract import ContractFunction
 
+from martfl.bench.gas_terms import ASK, DEPOSIT, LENET, WINDOW, even_weights, market_terms
 from martfl.chain.embedded import EmbeddedChain
-from martfl.chain.events import RootPublished
+from martfl.chain.events import SamplesDrawn
 from martfl.chain.network import step_of
 from martfl.chain.sampled import SampledTrading, proof_words, wide
-from martfl.chain.state import WHOLE, ExactModel, Sampling, Terms
+from martfl.chain.signing import sign_commit
+from martfl.chain.state import Listing, Offer, SampledStart, Sampling
+from martfl.settlement import hash_tree
 from martfl.settlement.sampled import curve
 from martfl.settlement.sampled.groth16 import Proof, VerifyingKey
 from martfl.settlement.sampled.keys import key_hash, key_words
-from martfl.settlement.sampled.merkle import Tree, build_tree
+from martfl.settlement.sampled.merkle import Tree, TreeShape, build_tree
 from martfl.settlement.sampled.poseidon import constants_hash
+from martfl.settlement.sampled.sealed import Refutation, refutation, seal
 from martfl.settlement.sampled.statement import CONSTANTS, FIELD, Shape
-from martfl.settlement.sampled.update import empty_commitment
-from martfl.settlement.sampled.vdf import evaluate
+from martfl.settlement.sampled.update import blinding, empty_commitment, make_objection, update_tree
+from martfl.settlement.sampled.vdf import CHALLENGE_BITS, evaluate
 
-WINDOW = 3_600
-PARAMETERS = 44_426
 STEPS = 1 << 12  # gas does not depend on it
 BASE = 21_000  # of every transaction
+_L = -(-CHALLENGE_BITS // 8)
 # MODEXP calls of one verification: (base, exponent, modulus bytes, bits of the exponent), how often
 MODEXP = (
-    ((16, 16, 16, 127), 12),
-    ((1, 8, 16, 13), 1),
-    ((256, 32, 256, 128), 2),
+    ((_L, _L, _L, CHALLENGE_BITS - 1), 12),
+    ((1, 8, _L, 13), 1),
+    ((256, _L, 256, CHALLENGE_BITS), 2),
     ((288, 1, 256, 2), 1),
     ((256, 1, 256, 2), 1),
     ((288, 1, 256, 1), 1),
@@ -52,6 +56,7 @@ class Sampled:
     submit_optimistic: int
     groth16: int  # the check alone: inputs, additions, pairing
     by_samples: dict[int, dict[str, int]]  # the paper's Fig. 10
+    codes: dict[str, int]  # bytes on chain
 
 
 @dataclass(frozen=True)
@@ -89,22 +94,38 @@ def bench_sampled(chain: EmbeddedChain, *, providers: int, samples: tuple[int, .
     epochs = {count: _epoch(chain, providers=providers, samples=count) for count in samples}
     last = epochs[samples[-1]]
     optimistic = _epoch(chain, providers=2, samples=1, optimistic=True)["submit_randomness"]
-    prague = last.pop("vdf")
-    for gas in epochs.values():
-        gas.pop("vdf", None)
+    prague, groth16 = last.pop("vdf"), last.pop("groth16")
+    codes = {name: last.pop(f"code {name}") for name in ("sampled", "prover")}
     figure = {
         count: {name: gas[name] for name in ("commit_inputs", "verify_aggregation")} for count, gas in epochs.items()
     }
     return Sampled(
-        parameters=PARAMETERS,
+        parameters=LENET,
         samples=samples,
         functions=last,
         vdf_prague=prague,
         vdf_osaka=prague - _modexp_price(osaka=False) + _modexp_price(osaka=True),
         submit_optimistic=optimistic,
-        groth16=last.pop("groth16"),
+        groth16=groth16,
         by_samples=figure,
+        codes=codes,
     )
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One market with all that its epoch needs."""
+
+    chain: EmbeddedChain
+    trading: SampledTrading
+    acquirer: LocalAccount
+    sellers: list[LocalAccount]
+    false: "FalseUpdate"  # what the first provider sells; the others sell random bytes
+    offers: list[Offer]
+    trapdoor: Trapdoor
+    old: Tree
+    new: Tree
+    shape: Shape
 
 
 def _epoch(chain: EmbeddedChain, *, providers: int, samples: int, optimistic: bool = False) -> dict[str, int]:
@@ -113,55 +134,77 @@ def _epoch(chain: EmbeddedChain, *, providers: int, samples: int, optimistic: bo
     shape = Shape(providers=providers, samples=samples)
     trapdoor = Trapdoor.random(shape.public_inputs - CONSTANTS)
     rng = np.random.default_rng(samples)
-    old, new = (build_tree(rng.integers(0, 1 << 24, PARAMETERS), bits=24) for _ in range(2))
-    terms = market_terms(acquirer, _sampling(shape, trapdoor.key(), old, optimistic=optimistic))
-    trading = SampledTrading.deploy(chain, terms=terms, account=acquirer)
-    gas = _until_published(chain, trading, acquirer, sellers, new)
-    gas |= _settle(trading, acquirer, sellers, trapdoor, old, new)
+    old, new = (build_tree(rng.integers(0, 1 << 24, LENET), bits=24) for _ in range(2))
+    start = _start(shape, trapdoor.key(), old, optimistic=optimistic)
+    trading = SampledTrading.deploy(chain, terms=market_terms(acquirer, start), account=acquirer)
+    false = FalseUpdate.make(shape)
+    offers = [false.offer(sellers[0].address), *(_random_offer(seller) for seller in sellers[1:])]
+    measured = Measured(chain, trading, acquirer, sellers, false, offers, trapdoor, old, new, shape)
+    gas = _until_published(measured)
+    gas |= _settle(measured)
+    gas["code sampled"] = len(trading.code_at(trading.address))
+    gas["code prover"] = len(trading.code_at(trading.prover.address))
     chain.revert(before)
     return gas
 
 
-def _until_published(
-    chain: EmbeddedChain, trading: SampledTrading, acquirer: LocalAccount, sellers: list[LocalAccount], new: Tree
-) -> dict[str, int]:
-    gas = {"new_epoch": trading.new_epoch(nonce=bytes(32), amount=10**18, account=acquirer).gas}
-    for seller in sellers:
-        root, nonce = secrets.token_bytes(32), secrets.token_bytes(32)
-        gas["commit_model"] = trading.commit_model(1, commitment=root, nonce=nonce, account=seller).gas
-    chain.travel(WINDOW + 1)
-    names, weights = [seller.address for seller in sellers], even_weights(len(sellers))
-    gas["prepare"] = trading.prepare(1, providers=names, weights=weights, account=acquirer).gas
-    content, nonce = secrets.token_bytes(32), secrets.token_bytes(32)
-    published = trading.publish_root(1, content=content, root=new.root, nonce=nonce, account=acquirer)
-    gas["publish_model"] = published.gas
+def _until_published(m: Measured) -> dict[str, int]:
+    gas = {"new_epoch": m.trading.new_epoch(amount=DEPOSIT, account=m.acquirer).gas}
+    chain_id, market = m.chain.chain_id, m.trading.address
+    digests = [offer.digest(chain_id=chain_id, market=market, epoch=1) for offer in m.offers]
+    entries = [
+        sign_commit(seller, chain_id=chain_id, market=market, epoch=1, digest=digest)
+        for seller, digest in zip(m.sellers, digests, strict=True)
+    ]
+    gas["commit_models"] = m.trading.commit_models(1, entries=entries, account=m.acquirer).gas
+    m.chain.travel(WINDOW + 1)
+    gas["buy"] = m.trading.buy(1, offers=m.offers, account=m.acquirer).gas
+    gas |= _refute(m)
+    weights = even_weights(len(m.sellers))
+    listings = [Listing(offer=offer, weight=weight) for offer, weight in zip(m.offers, weights, strict=True)]
+    content = secrets.token_bytes(32)
+    published = m.trading.publish_model(1, content=content, root=m.new.root, listings=listings, account=m.acquirer)
+    return gas | {"publish_model": published.gas}
+
+
+def _refute(m: Measured) -> dict[str, int]:
+    """The update with a false word is revealed and refuted; undone."""
+    before, offer = m.chain.snapshot(), m.offers[0]
+    gas = {"reveal": m.trading.reveal(1, offer=offer, secret=m.false.secret, account=m.sellers[0]).gas}
+    gas["refute"] = m.trading.refute(1, offer=offer, refutation=m.false.refutation, account=m.acquirer).gas
+    m.chain.revert(before)
     return gas
 
 
-def _settle(
-    trading: SampledTrading,
-    acquirer: LocalAccount,
-    sellers: list[LocalAccount],
-    trapdoor: Trapdoor,
-    old: Tree,
-    new: Tree,
-) -> dict[str, int]:
-    (root,) = trading.events(RootPublished, epoch=1)
-    delay = evaluate(root.seed, squarings=STEPS)
-    gas = {"submit_randomness": trading.submit_randomness(1, proof=delay, account=acquirer).gas}
-    commitments = {str(seller.address): secrets.randbelow(FIELD) for seller in sellers}
-    done = trading.commit_inputs(1, commitments=commitments, old=old, new=new, account=acquirer)
+def _settle(m: Measured) -> dict[str, int]:
+    m.chain.travel(1)
+    drawn = m.trading.draw_samples(1, account=m.sellers[0])
+    delay = evaluate(drawn.event(SamplesDrawn).seed, squarings=STEPS)
+    gas = {"draw_samples": drawn.gas}
+    gas["submit_randomness"] = m.trading.submit_randomness(1, proof=delay, account=m.acquirer).gas
+    commitments = {str(seller.address): secrets.randbelow(FIELD) for seller in m.sellers}
+    done = m.trading.commit_inputs(1, commitments=commitments, old=m.old, new=m.new, account=m.acquirer)
     gas["commit_inputs"] = done.gas
-    proof = trapdoor.simulate(trading.inputs(1).inputs)
-    gas["verify_aggregation"] = trading.verify_aggregation(
-        1, key_of_market=trapdoor.key(), proof=proof, account=sellers[0]
-    ).gas
-    proofs, inputs = trading.proofs(), list(trading.inputs(1).inputs)
-    check = proofs.delay_holds(root.seed, STEPS, wide(delay.y), wide(delay.pi), delay.nonce)
-    gas["vdf"] = _inner_gas(trading, check, acquirer)
-    check = proofs.groth16_holds(key_words(trapdoor.key()), inputs, proof_words(proof))
-    gas["groth16"] = _inner_gas(trading, check, acquirer)
-    return gas
+    gas |= _refute_commitment(m)
+    proof = m.trapdoor.simulate(m.trading.inputs(1).inputs)
+    verified = m.trading.verify_aggregation(1, key_of_market=m.trapdoor.key(), proof=proof, account=m.sellers[0])
+    gas["verify_aggregation"] = verified.gas
+    prover, inputs = m.trading.prover.functions, list(m.trading.inputs(1).inputs)
+    seed = drawn.event(SamplesDrawn).seed
+    check = prover.delay_holds(seed, STEPS, wide(delay.y), wide(delay.pi), delay.nonce)
+    gas["vdf"] = _inner_gas(m.trading, check, m.acquirer)
+    check = prover.groth16_holds(key_words(m.trapdoor.key()), inputs, proof_words(proof))
+    return gas | {"groth16": _inner_gas(m.trading, check, m.acquirer)}
+
+
+def _refute_commitment(m: Measured) -> dict[str, int]:
+    """The first provider shows that the random number posted for it is not its commitment; undone."""
+    before, secret = m.chain.snapshot(), m.false.secret
+    tree = update_tree(np.zeros(LENET, np.uint16), secret=secret, shape=m.shape)
+    shown = make_objection(tree, blinding=blinding(secret), indices=m.trading.indices(1))
+    done = m.trading.refute_commitment(1, offer=m.offers[0], objection=shown, account=m.sellers[0])
+    m.chain.revert(before)
+    return {"refute_commitment": done.gas}
 
 
 def _inner_gas(trading: SampledTrading, call: ContractFunction, account: LocalAccount) -> int:
@@ -171,41 +214,49 @@ def _inner_gas(trading: SampledTrading, call: ContractFunction, account: LocalAc
     return used - BASE - sum(16 if byte else 4 for byte in data)
 
 
-def market_terms(acquirer: LocalAccount, settlement: ExactModel | Sampling) -> Terms:
-    """The terms of a measured market, whatever its scheme."""
-    return Terms(
-        acquirer=acquirer.address,
-        commit_window=WINDOW,
-        prepare_window=WINDOW,
-        publish_window=WINDOW,
-        settle_window=WINDOW,
-        advance_fee=10**15,
-        penalty_ratio=5_000,
-        minimum_deposit=10**16,
-        settlement=settlement,
-    )
+@dataclass(frozen=True)
+class FalseUpdate:
+    """Zeros, sealed, then one word changed under the seal: ready to be sold, revealed and refuted."""
+
+    secret: bytes
+    commitment: bytes
+    refutation: Refutation
+    root: bytes
+
+    @classmethod
+    def make(cls, shape: Shape) -> "FalseUpdate":
+        """For updates of LeNet's size."""
+        tree, secret = TreeShape(parameters=LENET, bits=shape.update_bits), secrets.token_bytes(32)
+        sealed = seal(np.zeros(LENET, np.uint16), tree, secret)
+        body = sealed.body[:31] + bytes([sealed.body[31] ^ 1]) + sealed.body[32:]
+        shown = refutation(body, secret, tree, 0)
+        leaf = keccak(shown.sealed + shown.shown)
+        root = hash_tree.climb(leaf, index=0, path=shown.path, leaves=tree.leaves + 1)
+        return cls(secret, sealed.commitment, shown, root)
+
+    def offer(self, provider: str) -> Offer:
+        """What its seller shows."""
+        key_hash = keccak(self.secret)
+        return Offer(provider=provider, commitment=self.commitment, root=self.root, key_hash=key_hash, ask=ASK)
 
 
-def even_weights(count: int) -> list[int]:
-    """The whole, in parts as equal as they can be."""
-    weights = [WHOLE // count] * count
-    weights[0] += WHOLE - sum(weights)
-    return weights
+def _random_offer(seller: LocalAccount) -> Offer:
+    commitment, root, key_hash = (secrets.token_bytes(32) for _ in range(3))
+    return Offer(provider=seller.address, commitment=commitment, root=root, key_hash=key_hash, ask=ASK)
 
 
-def _sampling(shape: Shape, key: VerifyingKey, old: Tree, *, optimistic: bool) -> Sampling:
-    return Sampling(
+def _start(shape: Shape, key: VerifyingKey, old: Tree, *, optimistic: bool) -> SampledStart:
+    sampling = Sampling(
         providers=shape.providers,
         samples=shape.samples,
-        parameters=PARAMETERS,
+        parameters=LENET,
         vdf_steps=STEPS,
         verifying_key=key_hash(key),
         empty_commitment=empty_commitment(shape),
         poseidon=constants_hash(shape.update_words + 2),
-        root=old.root,
-        content=bytes(32),
         optimistic=optimistic,
     )
+    return SampledStart(sampling=sampling, root=old.root, content=bytes(32))
 
 
 def _modexp_price(*, osaka: bool) -> int:
@@ -213,8 +264,9 @@ def _modexp_price(*, osaka: bool) -> int:
 
 
 def _one_modexp(base: int, exponent: int, modulus: int, bits: int, *, osaka: bool) -> int:
-    """EIP-2565, or EIP-7883; exponents here have at most 32 bytes."""
-    words, rounds = -(-max(base, modulus) // 8), max(1, bits - 1)
+    """EIP-2565, or EIP-7883: bytes of an exponent beyond 32 count apart from its first 32."""
+    words, beyond = -(-max(base, modulus) // 8), max(0, exponent - 32)
+    rounds = max(1, (16 if osaka else 8) * beyond + bits - 8 * beyond - 1)
     if osaka:
         return max(500, (2 * words**2 if words > 4 else 16) * rounds)
     return max(200, words**2 * rounds // 3)

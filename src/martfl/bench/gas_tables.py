@@ -5,19 +5,25 @@ from pathlib import Path
 
 from rich.table import Table
 
-from martfl.bench.gas import LENET, GasReport
-from martfl.cli.output import table
+from martfl.bench.gas import GasReport, paper_gas
+from martfl.bench.gas_terms import LENET
 from martfl.errors import InputError
+from martfl.tables import table
 
 
 def tables(report: GasReport) -> Iterable[Table]:
-    """Exact settlement, totals, sampled settlement."""
+    """Exact settlement, totals, code, sampled settlement."""
     rows: list[tuple[object, ...]] = [
-        (name, f"{gas:,}", f"{report.paper[name]:,}" if name in report.paper else "")
+        (name, f"{gas:,}", f"{report.exact_first[name]:,}", f"{paper:,}" if (paper := paper_gas(name)) else "")
         for name, gas in report.exact.items()
     ]
-    yield table(f"Exact settlement, {report.providers} providers", ["function", "gas", "paper"], rows)
+    heads = ["function", "gas", "first epoch", "paper"]
+    yield table(f"Exact settlement, {report.providers} providers", heads, rows)
     yield _totals(report)
+    sizes: list[tuple[object, ...]] = [
+        (name, f"{code.bytes:,}", f"{code.room:,}") for name, code in report.code.items()
+    ]
+    yield table("Code", ["contract", "bytes", "room"], sizes)
     if report.sampled is not None:
         yield from _sampled(report)
 
@@ -27,8 +33,9 @@ def _totals(report: GasReport) -> Table:
     at = f"at {prices['gas_price_gwei']:g} gwei, coin at ${prices['coin']:,.0f}"
     rows: list[tuple[object, ...]] = [
         ("deployment, gas", f"{report.deployment:,}"),
-        ("epoch, gas", f"{report.epoch:,}"),
-        ("one provider in an epoch, gas", f"{report.per_provider:,}"),
+        ("epoch of all parties, commitments and claims relayed, gas", f"{report.epoch:,}"),
+        ("the same in a contract's first epoch, gas", f"{report.epoch_first:,}"),
+        ("one provider that does without relays, gas", f"{report.per_provider:,}"),
         (f"epoch, dollars {at}", f"{prices['epoch']:.2f}"),
         ("one provider, dollars", f"{prices['provider']:.4f}"),
         ("summing updates on chain, gas a parameter and provider", f"{sums.plain_per_parameter:,.0f}"),

@@ -9,29 +9,65 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from eth_account.signers.local import LocalAccount
 
 from martfl.chain.embedded import EmbeddedChain
-from martfl.chain.network import Receipt, Step
-from martfl.chain.trading import Trading
+from martfl.chain.network import Receipt
+from martfl.chain.network import Step as Transaction
 from martfl.federation.local import EmbeddedClock, LocalLink
 from martfl.lab.data import load_dataset
 from martfl.lab.task import Rows, make_task
-from martfl.market.acquirer import Acquirer, contract_terms
+from martfl.market.acquirer import Acquirer, deploy_market
 from martfl.market.journal import Journal
+from martfl.market.meter import Meter
 from martfl.market.provider import Provider
 from martfl.market.settling import make_settler
+from martfl.market.steps import (
+    Accepted,
+    Aggregated,
+    Answered,
+    HandedOut,
+    Invited,
+    KeysTaken,
+    ModelPosted,
+    Offers,
+    Ordered,
+    Over,
+    Paid,
+    Proved,
+    Purchased,
+    Relayed,
+    Scores,
+    Selected,
+    Step,
+    Traffic,
+)
 from martfl.market.task import Floats, Task
 from martfl.market.terms import Terms, read_terms
+from martfl.selection import Buyer, Selection, Strategy
+from martfl.selection.strategy import State
 
 ROOT_ROWS = 200
 LARGE = 40_000  # parameters from which padding to whole ciphertexts no longer counts
+STEPS: dict[str, tuple[type[Step], ...]] = {
+    "commit": (Invited, Relayed, Offers),
+    "score": (Scores,),
+    "deliver": (Ordered, Purchased, KeysTaken),
+    "aggregate": (Aggregated,),
+    "settle": (Accepted, ModelPosted, HandedOut, Proved, Answered, Paid, Over),
+}
+MESSAGES = {
+    "commit": ("train", "offer"),
+    "score": ("score",),
+    "deliver": ("sealed", "key"),
+    "settle": ("published", "closed"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +133,33 @@ class TimedTask:
         return self.inner.labels(data)
 
 
+@dataclass(frozen=True)
+class TimedRule:
+    """A rule whose trading is timed: scoring, buying and weighing."""
+
+    most_baselines: ClassVar[int] = 4
+
+    inner: Strategy
+    watch: Stopwatch = field(default_factory=Stopwatch)
+
+    def start(self) -> State:
+        """As the rule says."""
+        return self.inner.start()
+
+    def trade(self, state: State, buyer: Buyer, rng: np.random.Generator) -> tuple[State, Selection]:
+        """Timed."""
+        with self.watch.running():
+            return self.inner.trade(state, buyer, rng)
+
+    def pack(self, state: State) -> bytes:
+        """As the rule says."""
+        return self.inner.pack(state)
+
+    def unpack(self, data: bytes) -> State:
+        """As the rule says."""
+        return self.inner.unpack(data)
+
+
 class TimedChain(EmbeddedChain):
     """An embedded chain whose transactions are timed."""
 
@@ -104,7 +167,7 @@ class TimedChain(EmbeddedChain):
         super().__init__(path, accounts=accounts)
         self.watch = Stopwatch()
 
-    def _send(self, step: Step, *, account: LocalAccount, key: str | None) -> Receipt:
+    def _send(self, step: Transaction, *, account: LocalAccount, key: str | None) -> Receipt:
         with self.watch.running():
             return super()._send(step, account=account, key=key)
 
@@ -123,23 +186,22 @@ def _measure(name: str, providers: int, folder: Path, stack: ExitStack) -> Marke
     chain = TimedChain(folder / "chain.sqlite", providers + 1)
     stack.callback(chain.close)
     buyer, *sellers = chain.accounts
-    on_chain = contract_terms(terms, settler, task.initial(), buyer.address)
-    trading = Trading.deploy(chain, terms=on_chain, account=buyer)
+    trading = deploy_market(chain, terms=terms, settler=settler, initial=task.initial(), account=buyer)
     root, shares = _split(name, providers)
     journals = [stack.enter_context(Journal(folder / str(i))) for i in range(providers + 1)]
+    meters = [stack.enter_context(closing(Meter(folder / f"meter-{i}.sqlite"))) for i in range(providers)]
     parties = [
-        Provider(terms, TimedTask(task, training), shares[i], trading, settler, journals[i + 1], account)
+        Provider(terms, TimedTask(task, training), shares[i], trading, settler, journals[i + 1], meters[i], account)
         for i, account in enumerate(sellers)
     ]
     link = LocalLink({party.account.address: party.handle for party in parties}, workers=1)
-    told: dict[str, float] = {}
-    acquirer = Acquirer(
-        *(terms, TimedTask(task, own), root, trading, settler, link, EmbeddedClock(chain), journals[0], buyer),
-        tell=lambda epoch, step, text: told.setdefault(step, time.perf_counter()),  # type: ignore[arg-type]
-    )
+    clock = EmbeddedClock(chain, parties)
+    acquirer = Acquirer(terms, TimedTask(task, own), root, trading, settler, link, clock, journals[0], buyer)
+    acquirer.tell = lambda *_: None
     before = chain.watch.seconds
+    acquirer.strategy = rule = TimedRule(acquirer.strategy)
     acquirer.run(1)
-    sums = _Sums(acquirer.journal, told, training.seconds, own.seconds)
+    sums = _Sums(acquirer.journal, training.seconds, rule.watch.seconds - own.seconds)
     return _result(name, task.model.size, providers, sums, chain.watch.seconds - before)
 
 
@@ -148,46 +210,35 @@ class _Sums:
     """The epoch's journal and times, as steps."""
 
     journal: Journal
-    told: dict[str, float]
     training: float
-    own: float  # the acquirer's own training
-
-    def value(self, step: str) -> Any:
-        done = self.journal.recall(1, step)
-        return done.value if done else {}
+    trade: float  # scoring, buying and weighing, without the acquirer's own training
 
     def seconds(self) -> dict[str, float]:
-        """Steps without training."""
-        took = {step.name: step.seconds for step in self.journal.steps(1)}
-        score = sum(seconds for step, seconds in took.items() if step.startswith("scores"))
-        settle = ("publish", "hand out", "settle", "claim", "closed")
-        return {
-            "commit": took["invite"] - self.training,
-            "score": score,
-            "select": self.told["select"] - self.told["commit"] - score - self.own,
-            "deliver": self.told["deliver"] - self.told["select"],
-            "aggregate": took["aggregate"],
-            "settle": sum(took[step] for step in settle),
-        }
+        """Steps without training; what the rule itself takes is what scoring and buying leave."""
+        took = {name: sum(self._took(kind) for kind in kinds) for name, kinds in STEPS.items()}
+        took["commit"] -= self.training
+        select = self.trade - took["score"] - took["deliver"]
+        return {"commit": took.pop("commit"), "score": took.pop("score"), "select": select, **took}
 
     def bytes(self) -> dict[str, int]:
-        """Both ways; counters of one epoch grow from step to step, so the last has all but the invitation."""
-        first, last = self.value("invite")["traffic"], self.value("closed")["traffic"]
-        both = {kind: last["sent"][kind] + last["received"][kind] for kind in last["sent"]}
-        return {
-            "commit": first["sent"]["train"] + first["received"]["train"],
-            "score": both["score"],
-            "deliver": both["deliver"],
-            "settle": both["published"] + both["closed"],
-        }
+        """Both ways; counters of one epoch grow from step to step, so the last has all."""
+        last = self.traffic()
+        return {name: sum(last.sent[k] + last.received[k] for k in kinds) for name, kinds in MESSAGES.items()}
+
+    def traffic(self) -> Traffic:
+        """Of the whole epoch."""
+        return self.journal.all_of(Paid)[0].traffic
+
+    def _took(self, kind: type[Step]) -> float:
+        return sum(entry.seconds for entry in self.journal.entries(1) if isinstance(entry.value, kind))
 
 
 def _result(name: str, parameters: int, providers: int, sums: _Sums, chain_s: float) -> MarketBench:
-    steps, traffic = sums.seconds(), sums.value("closed")["traffic"]
-    bought = len(sums.value("collect")["delivered"])
-    baselines = sums.value("select")["baselines"]
-    request = traffic["sent"]["score"] / (providers * baselines * parameters)
-    delivery = traffic["received"]["deliver"] / (bought * parameters)
+    steps, traffic = sums.seconds(), sums.traffic()
+    bought = sum(len(step.prices) for step in sums.journal.all_of(Purchased))
+    baselines = sums.journal.all_of(Selected)[0].baselines
+    request = traffic.sent["score"] / (providers * baselines * parameters)
+    delivery = (traffic.received["sealed"] + traffic.received["key"]) / (bought * parameters)
     large = parameters >= LARGE
     return MarketBench(
         dataset=name,

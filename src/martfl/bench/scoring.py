@@ -14,9 +14,9 @@ from statistics import median
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from martfl.bench.measure import timed
 from martfl.bench.scoring_peer import Prototype, Vector
 from martfl.errors import InputError
+from martfl.measure import timed
 from martfl.scoring import Scorer, Sketch, cosine, scorer, sketch_entries
 
 COSINES = (-0.2, 0.0, 0.1, 0.5, 0.9)
@@ -208,7 +208,7 @@ def _update(baseline: Vector, target: float, position: int) -> Vector:
 MEMORY = """
 import sys, tempfile
 import numpy as np
-from martfl.bench.measure import peak_mb
+from martfl.measure import peak_mb
 from martfl.scoring import Sketch, scorer
 import martfl.scoring.ckks
 vector = np.random.default_rng(0).standard_normal(int(sys.argv[1]), dtype=np.float32)

@@ -4,7 +4,7 @@ from rich.table import Table
 
 from martfl.bench.scoring import ScoringBench
 from martfl.bench.scoring_privacy import PrivacyBench
-from martfl.cli.output import table
+from martfl.tables import table
 
 
 def tables(result: ScoringBench) -> list[Table]:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from martfl.bench.measure import timed
 from martfl.errors import InputError
+from martfl.measure import timed
 from martfl.selection import select
 
 

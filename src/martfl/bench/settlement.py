@@ -1,28 +1,8 @@
-"""Cost of settlement: what is measured, for both schemes; how, in `settlement_exact` and `settlement_sampled`."""
+"""Cost of settlement, for both schemes; how it is measured, in `settlement_exact` and `settlement_sampled`."""
 
-from dataclasses import dataclass, field
-
+from martfl.bench.settlement_figures import SettlementFigures
 from martfl.errors import InputError
 from martfl.settlement.exact.generators import Progress
-
-
-@dataclass(frozen=True, kw_only=True)
-class SettlementFigures:
-    """What was measured; None where a scheme has no such step."""
-
-    scheme: str
-    parameters: int
-    providers: int
-    samples: int | None  # parameters that are checked
-    commit_s: float | None = None
-    verify_s: float | None = None
-    batch_verify_s: float | None = None
-    prove_s: float | None = None
-    setup_s: float | None = None
-    constraints: int | None = None
-    proof_bytes: int | None = None
-    peak_mb: float
-    details: dict[str, float] = field(default_factory=dict)
 
 
 def bench_settlement(

@@ -12,9 +12,10 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from martfl.bench.measure import peak_mb, timed
-from martfl.bench.settlement import SettlementFigures
+from martfl.bench.settlement_figures import SettlementFigures
 from martfl.bench.settlement_peer import Peer
+from martfl.bench.settlement_sealed import bench_sealed_exact
+from martfl.measure import peak_mb, timed
 from martfl.settlement import FixedPoint, integer_weights
 from martfl.settlement.exact import (
     INITIAL_BLINDING,
@@ -53,6 +54,7 @@ def bench_exact(*, parameters: int, providers: int, progress: Progress | None = 
     details: Details = {"points": layout.points(parameters), "slots": layout.slots, "width": layout.width}
     batch = _openings(key, providers)
     commit_s, batch_s = _bench_openings(key, batch, details)
+    details |= bench_sealed_exact(batch.updates[0], key)
     verify_s, step = _bench_model(key, batch, details)
     peak = peak_mb()  # before the peer, which needs more
     _bench_peer(key, batch, step, (commit_s, verify_s, batch_s), details)

@@ -16,7 +16,9 @@ from martfl.settlement.exact import Generators, SlotLayout
 from martfl.settlement.exact.packing import combine_packed
 from martfl.settlement.fixed_point import Integers
 
-LAYOUT = SlotLayout(bits=16, epochs=1, initial_bound=0)  # an update or one aggregate, nothing longer: 32 bits
+LAYOUT = SlotLayout(
+    bits=16, epochs=1, initial_bound=0, most_slots=7
+)  # an update or one aggregate, nothing longer: 32 bits
 UPDATE_OFFSET, AGGREGATE_OFFSET = 1 << 15, 1 << 31
 
 

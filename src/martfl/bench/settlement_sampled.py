@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from martfl.bench.measure import Timed, peak_mb, timed
-from martfl.bench.settlement import SettlementFigures
+from martfl.bench.settlement_figures import SettlementFigures
+from martfl.bench.settlement_sealed import bench_sealed_sampled
+from martfl.measure import Timed, peak_mb, timed
 from martfl.settlement import integer_weights
 from martfl.settlement.sampled import groth16, keys, sampling, vdf
 from martfl.settlement.sampled.circuit import Witness, compile_circuit, solve
@@ -20,7 +21,8 @@ from martfl.settlement.sampled.merkle import build_tree
 from martfl.settlement.sampled.quantise import Quantisation
 from martfl.settlement.sampled.r1cs import R1CS
 from martfl.settlement.sampled.statement import CONSTANTS, Shape, Statement
-from martfl.settlement.sampled.update import blinding, new_seed, update_root, update_tree
+from martfl.settlement.sampled.update import blinding, update_root, update_tree
+from martfl.settlement.seal import new_secret
 
 DELAY = 20_000  # squarings measured; the time grows in proportion
 # Constraints for each sampled parameter of the authors' circuit, which has no commitment in it, at n = 4 and n = 20.
@@ -84,10 +86,11 @@ def _epoch(shape: Shape, parameters: int, details: dict[str, float]) -> tuple[St
         terms.update.quantise(rng.normal(0, 0.02, parameters)).values.astype(np.uint16) for _ in range(n)
     ]
     before = terms.model.quantise(rng.normal(0, 0.3, parameters)).values
-    seeds = [new_seed() for _ in range(n)]
+    seeds = [new_secret() for _ in range(n)]
     first = updates[0]
     assert first is not None
-    commit = timed(lambda: update_root(update_tree(first, seed=seeds[0], shape=shape), blinding=blinding(seeds[0])))
+    commit = timed(lambda: update_root(update_tree(first, secret=seeds[0], shape=shape), blinding=blinding(seeds[0])))
+    details |= bench_sealed_sampled(first, bits=shape.update_bits)
     weights = integer_weights([1.0 + i % 3 for i in range(n)])
     added = timed(lambda: aggregate_model(before=before, weights=weights, updates=updates, terms=terms))
     root = timed(lambda: build_tree(added.value.model, bits=shape.model_bits).root)

@@ -59,7 +59,7 @@ def _fingerprint(name: str, sources: Path) -> str:
     import vyper
 
     digest = hashlib.sha256(f"{vyper.__version__}\0{name}\0".encode())
-    for file in sorted({*sources.glob("*.vy"), *SOURCES.glob("*.vy")}):
+    for file in sorted({*sources.glob("*.vy"), *SOURCES.rglob("*.vy*")}):
         digest.update(file.name.encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()
 

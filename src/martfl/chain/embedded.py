@@ -12,7 +12,7 @@ from typing import Any
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
 from eth_tester.exceptions import TransactionFailed
-from eth_utils.address import to_canonical_address
+from eth_utils.address import to_canonical_address, to_checksum_address
 from eth_utils.crypto import keccak
 from eth_utils.exceptions import ValidationError
 from hexbytes import HexBytes
@@ -21,7 +21,7 @@ from web3.providers.eth_tester import EthereumTesterProvider
 from web3.providers.eth_tester.defaults import API_ENDPOINTS
 from web3.types import RPCEndpoint, RPCResponse
 
-from martfl.chain.evm import CHAIN_ID, GAS_LIMIT, LocalBackend
+from martfl.chain.evm import ACCOUNTS, CHAIN_ID, GAS_LIMIT, LocalBackend
 from martfl.chain.logs import LocalTester
 from martfl.chain.network import Chain, ChainError, Receipt, Step, receipt_of
 from martfl.chain.store import NodeStore
@@ -44,6 +44,8 @@ class EmbeddedChain(Chain):
         self._lock = threading.RLock()
         self.chain_id = CHAIN_ID
         self.web3 = Web3(LocalProvider(self._backend, self._lock))
+        # Who reads without a name: else web3 asks for all accounts before every call.
+        self.web3.eth.default_account = to_checksum_address(self.accounts[0].address)
 
     def now(self) -> int:
         return int(self._backend.head.timestamp)
@@ -126,3 +128,13 @@ def local_account(index: int) -> LocalAccount:
     """The embedded chain's account number `index`. Its key is public knowledge: never send real coins to it."""
     account: LocalAccount = Account.from_key(keccak(f"martfl embedded account {index}".encode()))
     return account
+
+
+def open_file(path: Path) -> EmbeddedChain:
+    """The chain that a file holds, with as many accounts as it was made with."""
+    store = NodeStore(path)
+    accounts = store.get(ACCOUNTS)
+    store.close()
+    if accounts is None:
+        raise InputError(f"{path} holds no embedded chain")
+    return EmbeddedChain(path, accounts=int(accounts))

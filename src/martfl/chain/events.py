@@ -18,8 +18,7 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class EpochOpened(Event):
-    deadline: int
-    nonce: bytes
+    base: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,24 +30,29 @@ class Deposited(Event):
 @dataclass(frozen=True, kw_only=True)
 class ModelCommitted(Event):
     provider: str
-    commitment: bytes
-    nonce: bytes
+    digest: bytes
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdvanceBought(Event):
+class Bought(Event):
     providers: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prepared(Event):
+class Accepted(Event):
     providers: tuple[str, ...]
-    weights: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dropped(Event):
-    providers: tuple[str, ...]
+class Revealed(Event):
+    provider: str
+    key: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refuted(Event):
+    provider: str
+    leaf: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +62,8 @@ class ModelPublished(Event):
     content: bytes
     blinding: int
     point: bytes  # (128,) EIP-2537
+    providers: tuple[str, ...]
+    weights: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,29 +72,9 @@ class RootPublished(Event):
 
     content: bytes
     root: bytes
-    nonce: bytes
-    seed: bytes
-
-
-@dataclass(frozen=True, kw_only=True)
-class Objected(Event):
-    provider: str
-    weight: int
-    evidence: bytes
-
-
-@dataclass(frozen=True, kw_only=True)
-class RandomnessSubmitted(Event):
-    randomness: bytes
-    output: tuple[int, ...]  # (8,) words of y
-    proof: tuple[int, ...]  # (8,) words of π
-    counter: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class InputsCommitted(Event):
+    nonces: bytes
     providers: tuple[str, ...]  # in the order of the circuit's slots
-    inputs: tuple[int, ...]
+    weights: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,22 +83,64 @@ class EpochProved(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CommitmentRefuted(Event):
-    provider: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class EpochClosed(Event):
-    phase: int
+class EpochFailed(Event):
+    pass
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claimed(Event):
-    party: str
+    provider: str
+    receiver: str
     amount: int
 
 
-KINDS: dict[str, type[Event]] = {kind.__name__: kind for kind in Event.__subclasses__()}
+@dataclass(frozen=True, kw_only=True)
+class Refunded(Event):
+    amount: int
+
+
+# --- of the prover, which serves many markets --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProverEvent(Event):
+    """An event of a sampled proof."""
+
+    market: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SamplesDrawn(ProverEvent):
+    seed: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomnessSubmitted(ProverEvent):
+    randomness: bytes
+    output: tuple[int, ...]  # (8,) words of y
+    proof: tuple[int, ...]  # (8,) words of π
+    counter: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputsCommitted(ProverEvent):
+    providers: tuple[str, ...]
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitmentRefuted(ProverEvent):
+    provider: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomnessRefuted(ProverEvent):
+    pass
+
+
+KINDS: dict[str, type[Event]] = {
+    kind.__name__: kind for base in (Event, ProverEvent) for kind in base.__subclasses__() if kind is not ProverEvent
+}
 E = TypeVar("E", bound=Event)
 
 

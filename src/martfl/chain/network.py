@@ -94,6 +94,10 @@ class Chain(ABC):
         """The timestamp of the latest block: the only clock that contracts know."""
         return int(self.web3.eth.get_block("latest")["timestamp"])
 
+    def next_second(self) -> int:
+        """The earliest second that the next block can have: what is sent now runs then, or later."""
+        return self.now() + 1
+
     def deep_block(self) -> BlockIdentifier:
         """The newest block that counts: no re-organisation that the profile allows for takes it away."""
         return "latest"

@@ -6,6 +6,7 @@ path = "chain.db"               # relative to this file; without it the chain li
 [chains.sepolia]
 rpc = "env:RPC_URL"             # the URL comes from the environment, so that its API key is not in a file
 confirmations = 3
+block_time = 12                 # seconds between blocks
 """
 
 import os
@@ -45,9 +46,15 @@ class RpcProfile:
     rpc: str = field(repr=False)
     chain_id: int
     confirmations: int = 1
+    block_time: float = 12
     fee_cap_gwei: float = 200
     store: Path | None = None
     timeout: float = 600
+
+    @property
+    def depth(self) -> float:
+        """Seconds from the block that a transaction is in to the one in which it counts."""
+        return (self.confirmations - 1) * self.block_time
 
     def open(self) -> Chain:
         from martfl.chain.rpc import RpcChain
@@ -70,6 +77,7 @@ TYPES: dict[str, type[Any]] = {
     "rpc": str,
     "chain_id": int,
     "confirmations": int,
+    "block_time": float,
     "fee_cap_gwei": float,
     "store": Path,
     "timeout": float,

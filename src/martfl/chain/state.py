@@ -1,39 +1,67 @@
-"""The contract's terms and state as frozen dataclasses."""
+"""The contracts' terms and state as frozen dataclasses, field by field in the order of the contracts' structs."""
 
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
 from eth_utils.address import to_checksum_address
+from eth_utils.crypto import keccak
 
 from martfl.errors import InputError
 
-WHOLE = 1 << 16  # what the weights of an epoch sum to
+WHOLE = 1 << 16  # what the weights of an epoch sum to; the units in which prices are stated
 BASIS = 10_000
 MAX_PROVIDERS = 128  # in one transaction
 POINT_BYTES = 128
 NO_TOKEN = "0x" + "00" * 20
+WINDOWS = ("commit_window", "buy_window", "key_window", "publish_window", "settle_window")
 
 
 class Phase(IntEnum):
-    """Where an epoch stands; everything from SETTLED on is final."""
+    """Where an epoch stands, as the contract numbers it."""
 
-    OPEN = 1
-    PREPARED = 2
-    PUBLISHED = 3
-    RANDOMISED = 4
-    INPUTS = 5
-    PROVED = 6
-    SETTLED = 7
-    FAILED = 8
-    EMPTY = 9
-    DROPPED = 10
-    ABANDONED = 11
+    OPEN = 1 << 0  # providers commit
+    TRADING = 1 << 1  # the acquirer buys, keys go over, the acquirer publishes
+    PUBLISHED = 1 << 2  # sampled: waiting for the proof
+    PROVED = 1 << 3  # sampled: proved, open to refutation
+    STANDING = 1 << 4  # the model stands; some purchases are not answered for yet
+    FAILING = 1 << 5  # the aggregation failed; some purchases are not answered for yet
+    SETTLED = 1 << 6
+    FAILED = 1 << 7
+    EMPTY = 1 << 8
 
     @property
     def final(self) -> bool:
         """Whether money can be claimed."""
-        return self >= Phase.SETTLED
+        return self in (Phase.SETTLED, Phase.FAILED, Phase.EMPTY)
+
+    @property
+    def stands(self) -> bool:
+        """Whether the epoch's model is the one that the next epoch starts from."""
+        return self in (Phase.STANDING, Phase.SETTLED)
+
+
+class State(IntEnum):
+    """Where a provider stands in an epoch."""
+
+    ABSENT = 0
+    COMMITTED = 1 << 0
+    BOUGHT = 1 << 1
+    ACCEPTED = 1 << 2
+    REVEALED = 1 << 3
+    LISTED = 1 << 4
+    REFUTED = 1 << 5
+    CLAIMED = 1 << 6
+
+    @property
+    def bought(self) -> bool:
+        """Whether a price is locked for it, or was."""
+        return self > State.COMMITTED
+
+    @property
+    def delivered(self) -> bool:
+        """Whether the contract holds that it handed its update over."""
+        return self in (State.ACCEPTED, State.REVEALED, State.LISTED, State.CLAIMED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,20 +78,102 @@ class ExactModel:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Exact settlement: how updates are packed into scalars, and the generators that they are committed with."""
+
+    parameters: int
+    bits: int
+    width: int
+    slots: int
+    generators: bytes  # (32,) root of the generators' tree
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExactStart:
+    """What exact settlement fixes at deployment."""
+
+    layout: Layout
+    model: ExactModel
+    judge: str = NO_TOKEN  # contract of `judge.vy`; zero: deployed along
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """What sampled settlement fixes at deployment; the initial model is given by its Merkle root and file hash."""
+    """What sampled settlement fixes at deployment."""
 
     providers: int  # slots of the circuit
     samples: int
     parameters: int
     vdf_steps: int
     verifying_key: bytes  # (32,) hash of the key's words
-    empty_commitment: int  # cm of a provider of weight 0
+    empty_commitment: int  # cm of a slot that nobody fills
     poseidon: bytes  # (32,) hash of Poseidon's constants
-    root: bytes  # (32,) Merkle root of the initial model
+    optimistic: bool = False  # the delay function is checked only when somebody challenges it
+    prover: str = NO_TOKEN  # contract of `prover.vy`; zero: deployed along
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledStart:
+    """What sampled settlement fixes at deployment, with the initial model's Merkle root and file hash."""
+
+    sampling: Sampling
+    root: bytes  # (32,)
     content: bytes  # (32,)
-    optimistic: bool = False  # the VDF is checked only when somebody challenges it
-    proofs: str = NO_TOKEN  # contract of `proofs.vy`; zero: deployed along
+
+
+@dataclass(frozen=True, kw_only=True)
+class Publication:
+    """What a sampled proof is about."""
+
+    number: int  # block of publication
+    listed: bytes
+    nonces: bytes
+    base: bytes
+    next: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProofState:
+    """How far the proof of a sampled market's latest epoch is; words of zeros stand for steps to come."""
+
+    epoch: int
+    seed: bytes
+    randomness: bytes
+    output: bytes
+    inputs: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deadlines:
+    """The last seconds of an epoch's windows."""
+
+    commit: int
+    buy: int
+    keys: int
+    publish: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PostedTerms:
+    """The terms as the contract tells them, for a provider to compare before it joins."""
+
+    acquirer: str
+    token: str
+    commit_window: int
+    buy_window: int
+    key_window: int
+    publish_window: int
+    settle_window: int
+    penalty_ratio: int
+    minimum_deposit: int
+    terms_hash: bytes
+
+    def deadlines(self, opened: int) -> Deadlines:
+        """Of an epoch that was opened in this second."""
+        commit = opened + self.commit_window
+        buy = commit + self.buy_window
+        keys = buy + self.key_window
+        return Deadlines(commit=commit, buy=buy, keys=keys, publish=keys + self.publish_window)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,20 +181,20 @@ class Terms:
     """What a market's contract fixes for ever. Windows in seconds, money in the smallest unit."""
 
     acquirer: str
-    commit_window: int
-    prepare_window: int
-    publish_window: int
-    settle_window: int
-    advance_fee: int
+    commit_window: int  # from new_epoch
+    buy_window: int  # from the end of the commit window
+    key_window: int  # from the end of the buy window
+    publish_window: int  # from the end of the key window
+    settle_window: int  # sampled: from publication to the proof, and again for refutations
     penalty_ratio: int  # basis points of the reward
     minimum_deposit: int  # reward and penalty together
-    settlement: ExactModel | Sampling
+    settlement: ExactStart | SampledStart
     terms_hash: bytes = bytes(32)
     token: str = NO_TOKEN  # zero address: the chain's coin
 
     def __post_init__(self) -> None:
         _check_bytes("terms_hash", self.terms_hash, 32)
-        for name in ("commit_window", "prepare_window", "publish_window", "settle_window"):
+        for name in WINDOWS:
             if not 1 <= getattr(self, name) <= 1 << 32:
                 raise InputError(f"{name} must be 1 to 2^32 seconds, got {getattr(self, name)}")
         if not 1 <= self.penalty_ratio <= 100 * BASIS:
@@ -95,93 +205,138 @@ class Terms:
     @property
     def scheme(self) -> str:
         """The contract's name."""
-        return "exact" if isinstance(self.settlement, ExactModel) else "sampled"
-
-    def deposit_for(self, reward: int) -> int:
-        """The least deposit whose reward is at least `reward`: deposit = reward + penalty."""
-        return -(-reward * (BASIS + self.penalty_ratio) // BASIS)
+        return "exact" if isinstance(self.settlement, ExactStart) else "sampled"
 
     def shared(self) -> tuple[Any, ...]:
         """The contract's `Terms`."""
-        return (
-            to_checksum_address(self.acquirer),
-            to_checksum_address(self.token),
-            self.commit_window,
-            self.prepare_window,
-            self.publish_window,
-            self.settle_window,
-            self.advance_fee,
-            self.penalty_ratio,
-            self.minimum_deposit,
-            self.terms_hash,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class PostedTerms:
-    """The terms as the contract tells them, for a provider to compare before it joins."""
-
-    scheme: str
-    acquirer: str
-    token: str
-    commit_window: int
-    prepare_window: int
-    publish_window: int
-    settle_window: int
-    advance_fee: int
-    penalty_ratio: int
-    minimum_deposit: int
-    terms_hash: bytes
+        windows = (getattr(self, name) for name in WINDOWS)
+        parties = (to_checksum_address(self.acquirer), to_checksum_address(self.token))
+        return (*parties, *windows, self.penalty_ratio, self.minimum_deposit, self.terms_hash)
 
 
 @dataclass(frozen=True, kw_only=True)
 class EpochState:
-    """An epoch as it stands at the latest block; `phase` accounts for deadlines that have passed in silence."""
+    """An epoch as it stands at the latest block."""
 
     number: int
     phase: Phase
-    deadline: int
+    opened: int
     deposit: int
     reward: int
-    penalty: int
-    providers: int  # committed and not dropped
-    advanced: int
-    forfeited: int
-    weight: int  # bought and not dropped
-    objected: int
+    spent: int  # sum of all prices
+    delivered: int  # of those, of who delivered
+    bought: int
+    silent: int  # of those: neither accepted nor revealed nor listed
+    revealed: int  # of those: open to refutation
+    deadline: int  # sampled: of the step that is due
+    refundable: int  # what the acquirer may claim now
     refunded: bool
     base: int  # the epoch whose model this one starts from
+
+    @property
+    def penalty(self) -> int:
+        """What the acquirer loses when it publishes nothing, or something false."""
+        return self.deposit - self.reward
+
+    @property
+    def bonus(self) -> int:
+        """What goes by weight: the reward less all prices."""
+        return self.reward - self.spent
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProviderState:
     """A provider's standing in one epoch."""
 
-    committed: bool
-    advance: bool
-    dropped: bool
-    objected: bool
-    claimed: bool
+    state: State
+    price: int
     weight: int
     claimable: int
 
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """What a provider shows after commitments are closed: it opens the digest that the provider committed to."""
+
+    provider: str
+    commitment: bytes  # (128,) point in exact markets, (32,) root in sampled ones
+    root: bytes  # (32,) of the sealed update
+    key_hash: bytes  # (32,) keccak of the key
+    ask: int
+
+    def __post_init__(self) -> None:
+        _check_bytes("root", self.root, 32)
+        _check_bytes("key_hash", self.key_hash, 32)
+        if not 0 <= self.ask < 1 << 96:
+            raise InputError(f"an ask lies in 0..2^96 − 1, got {self.ask}")
+
     @property
-    def bought(self) -> bool:
-        """Whether its update is paid for: in advance or by weight."""
-        return not self.dropped and (self.advance or self.weight > 0)
+    def seal(self) -> bytes:
+        """keccak(root ‖ keccak(key))."""
+        return keccak(self.root + self.key_hash)
+
+    @property
+    def commitment_hash(self) -> bytes:
+        """What the digest holds of the commitment."""
+        return keccak(self.commitment)
+
+    def words(self) -> tuple[Any, ...]:
+        """The contract's `Offer`."""
+        return to_checksum_address(self.provider), self.commitment_hash, self.seal, self.ask
+
+    def digest(self, *, chain_id: int, market: str, epoch: int) -> bytes:
+        """What goes on chain before anybody has judged."""
+        return offer_digest(chain_id, market, epoch, self.provider, self.commitment_hash, self.seal, self.ask)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bought:
-    """A provider in the aggregate: its commitment and weight."""
+class Listing:
+    """A provider in the aggregate: its offer and weight."""
 
-    provider: str
-    commitment: bytes
+    offer: Offer
     weight: int
 
-    def pair(self) -> bytes:
-        """Point and scalar as the precompile wants them."""
-        return self.commitment + self.weight.to_bytes(32, "big")
+
+@dataclass(frozen=True, kw_only=True)
+class SignedCommit:
+    """A commitment that anybody may send for its provider."""
+
+    provider: str
+    digest: bytes
+    signature: bytes  # (65,) r ‖ s ‖ v
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignedClaim:
+    """Where a provider wants to be paid; without a signature: at its own address."""
+
+    provider: str
+    receiver: str = ""
+    signature: bytes = b""
+
+
+def offer_digest(
+    chain_id: int, market: str, epoch: int, provider: str, commitment_hash: bytes, seal: bytes, ask: int
+) -> bytes:
+    """keccak(chain, market, epoch, wallet, keccak(C), seal, ask), 32 bytes each."""
+    words = [_word(chain_id), _address(market), _word(epoch), _address(provider)]
+    return keccak(b"".join([*words, commitment_hash, seal, _word(ask)]))
+
+
+def price_of(ask: int, reward: int) -> int:
+    """What a purchase locks: the ask, rounded up to a 65536th of the reward."""
+    if not 0 <= ask <= reward:
+        raise InputError(f"an ask lies in 0..{reward}, the reward, got {ask}")
+    units = 0 if ask == 0 else -(-ask * WHOLE // reward)
+    return reward * units // WHOLE
+
+
+def _word(value: int) -> bytes:
+    return value.to_bytes(32, "big")
+
+
+def _address(value: str) -> bytes:
+    return bytes.fromhex(to_checksum_address(value)[2:]).rjust(32, b"\0")
 
 
 def _check_bytes(name: str, value: bytes, size: int) -> None:

@@ -1,15 +1,17 @@
 """The typed client of the trading contracts: one method per function, receipts with gas and decoded events.
 
-    trading = Trading.deploy(chain, terms=terms, account=acquirer)
-    epoch = trading.new_epoch(nonce=nonce, amount=deposit, account=acquirer).epoch
-    trading.commit_model(epoch, commitment=point, nonce=nonce, account=provider)
+    trading = ExactTrading.deploy(chain, terms=terms, account=acquirer)
+    epoch = trading.new_epoch(amount=deposit, account=acquirer).epoch
+    trading.commit_model(epoch, digest=offer.digest(...), account=provider)
+    trading.buy(epoch, offers=[offer], account=acquirer)
 
 Methods that send take `key`, the name of the step: a step that has a key is sent once, however often it is asked for.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from eth_account.signers.local import LocalAccount
 from eth_typing import BlockNumber, ChecksumAddress
@@ -17,20 +19,24 @@ from eth_utils.address import to_checksum_address
 from hexbytes import HexBytes
 from web3.contract import Contract
 from web3.contract.contract import ContractFunction
-from web3.exceptions import Web3Exception
+from web3.exceptions import ContractLogicError
+from web3.types import BlockIdentifier
 
 from martfl.chain import events as ev
 from martfl.chain.compile import compiled
-from martfl.chain.network import Chain, ChainError, Receipt
+from martfl.chain.network import Chain, ChainError, Receipt, RevertedError
+from martfl.chain.signing import signature_words
 from martfl.chain.state import (
     NO_TOKEN,
-    Bought,
+    Deadlines,
     EpochState,
-    ExactModel,
+    Offer,
     Phase,
     PostedTerms,
     ProviderState,
-    Terms,
+    SignedClaim,
+    SignedCommit,
+    State,
 )
 
 E = TypeVar("E", bound=ev.Event)
@@ -58,128 +64,120 @@ class Done:
         return ev.only(kind, self.events)
 
 
-class Trading:
-    """A market's contract on a chain."""
+class Trading(ABC):
+    """A market's contract on a chain: what both schemes share."""
 
-    def __init__(self, chain: Chain, address: str, *, scheme: str | None = None, since: int = 0) -> None:
+    scheme: ClassVar[str]
+    published: ClassVar[type[ev.ModelPublished | ev.RootPublished]]  # the event of a new model
+
+    def __init__(self, chain: Chain, address: str, *, since: int = 0) -> None:
         self.chain = chain
         self.since = since  # block of deployment, where events begin
         self.address: ChecksumAddress = to_checksum_address(address)
-        self.scheme = scheme or _scheme_at(chain, self.address)
         self.contract: Contract = chain.web3.eth.contract(address=self.address, abi=list(compiled(self.scheme).abi))
 
-    @classmethod
-    def deploy(cls, chain: Chain, *, terms: Terms, account: LocalAccount, key: str | None = None) -> "Trading":
-        """Compile where needed, deploy, and return the client; `deployment` holds the receipt."""
-        receipt = put(chain, terms.scheme, (terms.shared(), _start(terms)), account=account, key=key)
-        trading = cls(chain, str(receipt.contract), scheme=terms.scheme, since=receipt.block)
-        trading.deployment = receipt
-        return trading
-
-    deployment: Receipt | None = None
+    deployment: Receipt | None = None  # where this client deployed the contract
 
     # --- the acquirer -----------------------------------------------------------------------------------------
 
-    def new_epoch(self, *, nonce: bytes, account: LocalAccount, amount: int = 0, key: str | None = None) -> Done:
+    def new_epoch(self, *, account: LocalAccount, amount: int = 0, key: str | None = None) -> Done:
         """Open the next epoch, with `amount` of the deposit."""
-        return self._send(self._f.new_epoch(nonce, amount), account, self._coins(amount), key)
+        return self.send(self._f.new_epoch(amount), account, self._coins(amount), key)
 
     def deposit(self, epoch: int, *, amount: int, account: LocalAccount, key: str | None = None) -> Done:
         """Add to reward and penalty."""
-        return self._send(self._f.deposit(epoch, amount), account, self._coins(amount), key)
+        return self.send(self._f.deposit(epoch, amount), account, self._coins(amount), key)
 
-    def buy_advance(
-        self, epoch: int, *, providers: Sequence[str], account: LocalAccount, key: str | None = None
-    ) -> Done:
-        """Buy `providers` at the flat fee; the call brings the fees."""
-        fee = self.terms().advance_fee * len(providers)
-        return self._send(self._f.buy_advance(epoch, addresses(providers)), account, self._coins(fee), key)
+    def buy(self, epoch: int, *, offers: Sequence[Offer], account: LocalAccount, key: str | None = None) -> Done:
+        """Buy each at what its provider asks."""
+        return self.send(self._f.buy(epoch, [offer.words() for offer in offers]), account, 0, key)
 
-    def prepare(
-        self,
-        epoch: int,
-        *,
-        providers: Sequence[str],
-        weights: Sequence[int],
-        account: LocalAccount,
-        key: str | None = None,
-    ) -> Done:
-        """Fix who is bought at which weight."""
-        return self._send(self._f.prepare(epoch, addresses(providers), list(weights)), account, 0, key)
-
-    def drop(self, epoch: int, *, providers: Sequence[str], account: LocalAccount, key: str | None = None) -> Done:
-        """Take bought providers out."""
-        return self._send(self._f.drop(epoch, addresses(providers)), account, 0, key)
-
-    def publish_model(
-        self,
-        epoch: int,
-        *,
-        content: bytes,
-        blinding: int,
-        account: LocalAccount,
-        base: ExactModel | None = None,
-        bought: Sequence[Bought] | None = None,
-        key: str | None = None,
-    ) -> Done:
-        """Exact settlement: have the chain add up the commitments. `base` and `bought` come from its events."""
-        base = base or self.model(self.read_epoch(epoch).base)
-        bought = sorted(self.bought(epoch) if bought is None else bought, key=lambda b: int(b.provider, 16))
-        pairs = base.point + (1).to_bytes(32, "big") + b"".join(b.pair() for b in bought)
-        named = addresses([b.provider for b in bought])
-        call = self._f.publish_model(epoch, content, blinding, base.content, base.blinding, named, pairs)
-        return self._send(call, account, 0, key)
+    def accept(self, epoch: int, *, providers: Sequence[str], account: LocalAccount, key: str | None = None) -> Done:
+        """Say that these delivered."""
+        return self.send(self._f.accept(epoch, addresses(providers)), account, 0, key)
 
     # --- providers --------------------------------------------------------------------------------------------
 
-    def commit_model(
-        self, epoch: int, *, commitment: bytes, nonce: bytes, account: LocalAccount, key: str | None = None
-    ) -> Done:
-        """Bind the sender to its update: a 128-byte point (exact) or a 32-byte root (sampled)."""
-        return self._send(self._f.commit_model(epoch, commitment, nonce), account, 0, key)
+    def commit_model(self, epoch: int, *, digest: bytes, account: LocalAccount, key: str | None = None) -> Done:
+        """Bind the sender to its sealed update."""
+        return self.send(self._f.commit_model(epoch, digest), account, 0, key)
 
-    def object(self, epoch: int, *, account: LocalAccount, evidence: bytes = bytes(32), key: str | None = None) -> Done:
-        """Exact settlement: the file that was handed out is not the committed model."""
-        return self._send(self._f.object(epoch, evidence), account, 0, key)
+    def reveal(self, epoch: int, *, offer: Offer, secret: bytes, account: LocalAccount, key: str | None = None) -> Done:
+        """Put the key of a bought update on chain."""
+        provider = to_checksum_address(offer.provider)
+        return self.send(self._f.reveal(epoch, provider, offer.commitment_hash, offer.root, secret), account, 0, key)
 
     # --- anybody ----------------------------------------------------------------------------------------------
 
+    def commit_models(
+        self, epoch: int, *, entries: Sequence[SignedCommit], account: LocalAccount, key: str | None = None
+    ) -> Done:
+        """Send what providers signed; who has committed already is skipped."""
+        words = [(to_checksum_address(e.provider), e.digest, signature_words(e.signature)) for e in entries]
+        return self.send(self._f.commit_models(epoch, words), account, 0, key)
+
     def claim_reward(self, epoch: int, *, account: LocalAccount, key: str | None = None) -> Done:
         """Take what a final epoch owes the sender."""
-        return self._send(self._f.claim_reward(epoch), account, 0, key)
+        return self.send(self._f.claim_reward(epoch), account, 0, key)
 
-    def expire(self, epoch: int, *, account: LocalAccount, key: str | None = None) -> Done:
-        """Close an epoch whose acquirer missed a deadline."""
-        return self._send(self._f.expire(epoch), account, 0, key)
+    def claim_rewards(
+        self, epoch: int, *, payees: Sequence[SignedClaim], account: LocalAccount, key: str | None = None
+    ) -> Done:
+        """Have providers paid; who is owed nothing is skipped."""
+        words = [
+            (*addresses([payee.provider, payee.receiver or payee.provider]), signature_words(payee.signature))
+            for payee in payees
+        ]
+        return self.send(self._f.claim_rewards(epoch, words), account, 0, key)
 
     # --- reading ----------------------------------------------------------------------------------------------
 
     def epoch_count(self) -> int:
         """The number of the latest epoch, 0 before the first."""
-        return int(self._f.epoch_count().call())
+        return int(ask(self._f.epoch_count()))
 
     def terms(self) -> PostedTerms:
         """The terms as they are on chain."""
         if self._terms is None:
-            self._terms = PostedTerms(scheme=self.scheme, **_fields(self._f.terms().call(), PostedTerms, skip=1))
+            self._terms = PostedTerms(**named(ask(self._f.terms()), PostedTerms))
         return self._terms
 
     _terms: PostedTerms | None = None
 
-    def read_epoch(self, epoch: int) -> EpochState:
-        """An epoch as it stands now."""
-        packed, reward, penalty, base = self._f.read_epoch(epoch).call()
-        names = ("deposit", "deadline", "providers", "advanced", "forfeited", "gap", "weight", "objected", "phase")
-        values = dict(zip((*names, "refunded"), packed, strict=True))
-        del values["gap"]
+    def read_epoch(self, epoch: int, *, deep: bool = False) -> EpochState:
+        """An epoch as it stands at the latest block, or (`deep`) at the latest that counts."""
+        raw = ask(self._f.read_epoch(epoch), at=self._at(deep))
+        values = dict(zip(_names(EpochState)[1:], raw, strict=True))
         values["phase"] = Phase(values["phase"])
-        return EpochState(number=epoch, reward=reward, penalty=penalty, base=base, **values)
+        return EpochState(number=epoch, **values)
 
     def read_provider(self, epoch: int, provider: str, *, deep: bool = False) -> ProviderState:
         """A provider's standing at the latest block, or (`deep`) at the latest that counts."""
-        block = self.chain.deep_block() if deep else "latest"
-        raw = self._f.read_provider(epoch, to_checksum_address(provider)).call(block_identifier=block)
-        return ProviderState(**_fields(raw, ProviderState))
+        raw = ask(self._f.read_provider(epoch, to_checksum_address(provider)), at=self._at(deep))
+        values = named(raw, ProviderState)
+        return ProviderState(**{**values, "state": State(values["state"])})
+
+    def deadlines(self, epoch: int) -> Deadlines:
+        """The last seconds of an epoch's windows."""
+        return self.terms().deadlines(self.read_epoch(epoch).opened)
+
+    def events(self, kind: type[E], *, epoch: int) -> list[E]:
+        """All events of a kind in one epoch, oldest first."""
+        return self._events(self.contract, kind, epoch=epoch)
+
+    def commitments(self, epoch: int) -> dict[str, bytes]:
+        """Who committed to which digest, in the order of commitment."""
+        return {posted.provider: posted.digest for posted in self.events(ev.ModelCommitted, epoch=epoch)}
+
+    def bought(self, epoch: int) -> list[str]:
+        """Who was bought, in the order of purchase."""
+        return [name for event in self.events(ev.Bought, epoch=epoch) for name in event.providers]
+
+    def model_digest(self) -> bytes:
+        """Digest of the current global model."""
+        return bytes(ask(self._f.model()))
+
+    # --- is it ours? ------------------------------------------------------------------------------------------
 
     def has_our_code(self) -> bool:
         """Whether the address holds what these sources compile to, and their own constructor put it there.
@@ -188,6 +186,10 @@ class Trading:
         """
         code = compiled(self.scheme)
         return self.code_at(self.address).startswith(code.runtime) and self._made_by(code.bytecode)
+
+    def code_at(self, address: str) -> bytes:
+        """The code that the chain holds at `address`."""
+        return bytes(self.chain.web3.eth.get_code(to_checksum_address(address)))
 
     def _made_by(self, constructor: bytes) -> bool:
         # The constructor announces the initial model, so the first transaction that the contract logged made it.
@@ -199,44 +201,11 @@ class Trading:
         sent = self.chain.web3.eth.get_transaction(first)
         return made == self.address and bytes(HexBytes(sent["input"])).startswith(constructor)
 
-    def code_at(self, address: str) -> bytes:
-        """The code that the chain holds at `address`."""
-        return bytes(self.chain.web3.eth.get_code(to_checksum_address(address)))
+    # --- what the schemes add ---------------------------------------------------------------------------------
 
-    def refundable(self, epoch: int) -> int:
-        """What the acquirer may claim now."""
-        return int(self._f.refundable(epoch).call())
-
-    def model_digest(self) -> bytes:
-        """Digest of the current global model: keccak of content, blinding and keccak of the point (exact)."""
-        return bytes(self._f.model().call())
-
-    def events(self, kind: type[E], *, epoch: int) -> list[E]:
-        """All events of a kind in one epoch, oldest first."""
-        topic = getattr(self.contract.events, kind.__name__)()
-        found = topic.get_logs(argument_filters={"epoch": epoch}, from_block=self.since)
-        typed = (ev.typed(kind.__name__, entry["args"]) for entry in found)
-        return [event for event in typed if isinstance(event, kind)]
-
-    def model(self, epoch: int) -> ExactModel:
-        """Exact settlement: the model that `epoch` published; 0 is the initial one."""
-        (posted,) = self.events(ev.ModelPublished, epoch=epoch)
-        return ExactModel(content=posted.content, blinding=posted.blinding, point=posted.point)
-
-    def commitments(self, epoch: int) -> dict[str, bytes]:
-        """Who committed to what, in the order of commitment."""
-        return {posted.provider: posted.commitment for posted in self.events(ev.ModelCommitted, epoch=epoch)}
-
-    def bought(self, epoch: int) -> list[Bought]:
-        """The providers in the aggregate, in the order of `prepare`: bought and not dropped."""
-        (prepared,) = self.events(ev.Prepared, epoch=epoch)
-        dropped = {name for posted in self.events(ev.Dropped, epoch=epoch) for name in posted.providers}
-        commitments = self.commitments(epoch)
-        return [
-            Bought(provider=provider, commitment=commitments[provider], weight=weight)
-            for provider, weight in zip(prepared.providers, prepared.weights, strict=True)
-            if provider not in dropped
-        ]
+    @abstractmethod
+    def refute(self, epoch: int, *, offer: Offer, refutation: Any, account: LocalAccount, key: str | None) -> Done:
+        """Show that a leaf of a revealed update is not what it was committed to."""
 
     # --- plumbing ---------------------------------------------------------------------------------------------
 
@@ -244,22 +213,21 @@ class Trading:
     def _f(self) -> Any:
         return self.contract.functions
 
+    def _at(self, deep: bool) -> BlockIdentifier:
+        return self.chain.deep_block() if deep else "latest"
+
     def _coins(self, amount: int) -> int:
         return amount if self.terms().token == NO_TOKEN else 0
 
-    def _send(self, call: ContractFunction, account: LocalAccount, value: int, key: str | None) -> Done:
+    def _events(self, contract: Contract, kind: type[E], **filters: Any) -> list[E]:
+        found = getattr(contract.events, kind.__name__)().get_logs(argument_filters=filters, from_block=self.since)
+        typed = (ev.typed(kind.__name__, entry["args"]) for entry in found)
+        return [event for event in typed if isinstance(event, kind)]
+
+    def send(self, call: ContractFunction, account: LocalAccount, value: int, key: str | None) -> Done:
+        """Send a call of the contract and decode what it said."""
         receipt = self.chain.send(call, account=account, value=value, key=key)
         return Done(receipt, ev.decode(self.contract, receipt.logs))
-
-
-def open_trading(chain: Chain, address: str, *, since: int = 0) -> Trading:
-    """The client that fits the contract at an address."""
-    trading = Trading(chain, address, since=since)
-    if trading.scheme == "exact":
-        return trading
-    from martfl.chain.sampled import SampledTrading  # its prover's libraries load slowly
-
-    return SampledTrading(chain, address, scheme=trading.scheme, since=since)
 
 
 def put(
@@ -274,31 +242,28 @@ def put(
     return receipt
 
 
-def _scheme_at(chain: Chain, address: ChecksumAddress) -> str:
-    # Both contracts answer SCHEME(), so one ABI can ask an address what it is.
-    probe = chain.web3.eth.contract(address=address, abi=list(compiled("exact").abi))
+def ask(call: ContractFunction, *, at: BlockIdentifier = "latest") -> Any:
+    """What a contract says; a question that it refuses is refused like a call."""
     try:
-        scheme = str(probe.functions.SCHEME().call())
-    except (Web3Exception, ChainError) as error:
-        raise ChainError(f"no trading contract at {address}: {error}") from error
-    if scheme not in ("exact", "sampled"):
-        raise ChainError(f"scheme must be 'exact' or 'sampled', the contract at {address} says {scheme!r}")
-    return scheme
+        return call.call(block_identifier=at)
+    except ContractLogicError as error:
+        raise RevertedError(str(error.message)) from error
 
 
-def _start(terms: Terms) -> tuple[Any, ...]:
-    return tuple(getattr(terms.settlement, name) for name in _names(type(terms.settlement)))
+def words(value: Any) -> tuple[Any, ...]:
+    """A dataclass as the contract's struct of the same fields."""
+    return tuple(getattr(value, name) for name in _names(type(value)))
 
 
-def _names(kind: type) -> list[str]:
-    return [field.name for field in fields(kind)]
-
-
-def _fields(values: Sequence[Any], kind: type, *, skip: int = 0) -> dict[str, Any]:
-    # The contract's structs have the fields of our dataclasses, in the same order.
-    return dict(zip(_names(kind)[skip:], values, strict=True))
+def named(values: Sequence[Any], kind: type) -> dict[str, Any]:
+    """A contract's struct by the names of our dataclass, whose fields are the same in the same order."""
+    return dict(zip(_names(kind), values, strict=True))
 
 
 def addresses(providers: Sequence[str]) -> list[ChecksumAddress]:
     """Addresses with their checksums, as web3 wants them."""
     return [to_checksum_address(provider) for provider in providers]
+
+
+def _names(kind: type) -> list[str]:
+    return [field.name for field in fields(kind)]

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from martfl import __version__
-from martfl.cli import bench, ceremony, lab, roles, wallet
+from martfl.cli import acquirer, bench, ceremony, lab, provider, wallet
 from martfl.cli.audit import audit
 from martfl.cli.dashboard import dashboard, report
 from martfl.cli.demo import demo
@@ -21,8 +21,8 @@ from martfl.errors import MartflError
 app = typer.Typer(name="martfl", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 for command in (demo, audit, report, dashboard):
     app.command()(command)
-app.add_typer(roles.acquirer, name="acquirer")
-app.add_typer(roles.provider, name="provider")
+app.add_typer(acquirer.app, name="acquirer")
+app.add_typer(provider.app, name="provider")
 app.add_typer(lab.app, name="lab")
 app.add_typer(wallet.app, name="wallet")
 app.add_typer(ceremony.app, name="ceremony")

@@ -8,7 +8,9 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from martfl.cli.output import JsonFlag, emit, table
+from martfl.cli.options import Config
+from martfl.cli.output import JsonFlag, emit
+from martfl.tables import table
 
 if TYPE_CHECKING:  # rooms are imported by the commands that use them
     from martfl.chain.network import Chain
@@ -23,11 +25,11 @@ def audit(
     model: Annotated[list[Path], typer.Option(help="A published model file; may be given for several epochs.")],
     epoch: Annotated[int | None, typer.Option(help="This epoch only.")] = None,
     terms: Annotated[Path | None, typer.Option(help="The market's terms, if its numbers are its own.")] = None,
-    config: Annotated[Path | None, typer.Option(help="TOML file with [chains.…] [default: martfl.toml].")] = None,
+    config: Config = None,
     json: JsonFlag = False,
 ) -> None:
-    """Check weights, commitments, the aggregate, the model file, deadlines and money. Exit code 1 if anything fails."""
-    from martfl.chain.trading import open_trading
+    """Check purchases, deliveries, the aggregate, the model file, deadlines and money. Exit code 1 if any fails."""
+    from martfl.chain.open import open_trading
 
     with _open_chain(chain, config) as opened:
         checks = _run(open_trading(opened, contract), {file: file.read_bytes() for file in model}, epoch, terms)
@@ -77,6 +79,7 @@ def _default_terms(scheme: str, scale: float) -> "Terms":
 
 
 def _open_chain(name: str, config: Path | None) -> "Chain":
+    from martfl.chain.embedded import open_file
     from martfl.chain.profiles import open_chain
     from martfl.chain.rpc import RpcChain
 
@@ -84,18 +87,4 @@ def _open_chain(name: str, config: Path | None) -> "Chain":
         chain = RpcChain(name, chain_id=0)
         chain.chain_id = int(chain.web3.eth.chain_id)  # nothing is sent, so any chain will do
         return chain
-    return _open_file(Path(name)) if Path(name).is_file() else open_chain(name, config=config)
-
-
-def _open_file(path: Path) -> "Chain":
-    from martfl.chain.embedded import EmbeddedChain
-    from martfl.chain.evm import ACCOUNTS
-    from martfl.chain.store import NodeStore
-    from martfl.errors import InputError
-
-    store = NodeStore(path)
-    accounts = store.get(ACCOUNTS)
-    store.close()
-    if accounts is None:
-        raise InputError(f"{path} holds no embedded chain")
-    return EmbeddedChain(path, accounts=int(accounts))
+    return open_file(Path(name)) if Path(name).is_file() else open_chain(name, config=config)

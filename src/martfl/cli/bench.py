@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from martfl.cli.output import JsonFlag, emit, table
+from martfl.cli.output import JsonFlag, emit
+from martfl.tables import table
 
 app = typer.Typer(no_args_is_help=True, help="Measure; every figure is of this run, with its peer beside it.")
 
@@ -99,7 +100,7 @@ def lab(
     json: JsonFlag = False,
 ) -> None:
     """Seconds a round of the lab, evaluation included, beside a plain loop over clients."""
-    from martfl.bench.lab import DATASETS, bench_lab
+    from martfl.lab.timing import DATASETS, bench_lab
 
     names = tuple(datasets.split(",")) if datasets else DATASETS
     result = bench_lab(datasets=names, device=device, data=data, rounds=rounds, repeats=repeats, precision=precision)
@@ -206,3 +207,21 @@ def market(
     wire = f"score request {result.score_request_bytes_per_parameter:.2f}"
     wire += f", delivery {result.delivery_bytes_per_parameter:.2f}"
     emit(result, as_json=json, render=lambda: [table(title, ["step", "s", "bytes"], rows), f"{share} {wire}"])
+
+
+@app.command()
+def exchange(
+    matching: Annotated[str, typer.Option(help="Only strategies whose name has this in it.")] = "",
+    json: JsonFlag = False,
+) -> None:
+    """What breaking the rules comes to: named strategies, each played with real roles."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from martfl.bench.exchange import bench_exchange
+    from martfl.bench.exchange.tables import tables
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        job = bar.add_task("", total=None)
+        report = bench_exchange(matching=matching, tell=lambda name: bar.update(job, description=name))
+    emit(report, as_json=json, render=lambda: tables(report))

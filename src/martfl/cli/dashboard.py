@@ -47,7 +47,7 @@ def dashboard(
 
 def _chain_opener(journal: Path, chain: str, config: Path | None, contract: str | None) -> "Callable[[], LedgerReader]":
     """How to read the chain, once the journal names the contract; a profile that is wrong is refused at once."""
-    from martfl.chain.trading import Trading
+    from martfl.chain.open import open_trading
     from martfl.dashboard.ledger import LedgerReader, open_for_reading
     from martfl.dashboard.reading import read_story
 
@@ -59,7 +59,7 @@ def _chain_opener(journal: Path, chain: str, config: Path | None, contract: str 
         if not address:
             raise InputError("the journal does not name the market's contract yet: give it with --contract")
         opened.check()
-        return LedgerReader(Trading(opened, address, since=known.since))
+        return LedgerReader(open_trading(opened, address, since=known.since))
 
     return make
 

@@ -1,85 +1,127 @@
 """`martfl demo`: the whole market on one machine, and a story at the end."""
 
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from martfl.cli.output import JsonFlag, console, emit, table
+from martfl.amounts import COIN, coins
+from martfl.cli.options import grouped
+from martfl.cli.output import JsonFlag, emit
+from martfl.cli.telling import Telling, progress
+from martfl.tables import table
 
 if TYPE_CHECKING:
     from martfl.demo import DemoOptions, DemoResult
+    from martfl.market.epoch import Tell
+    from martfl.market.journal import Journal
 
-ETHER = 10**18
-STEPS = 6  # that an epoch tells about
+Line = Callable[[int, str, str], None]  # epoch, step, what there is to say about it
+STEPS = 5  # that an epoch tells about
+MARKS = "+ in the model  o bought, no weight  - left out  · not chosen  ! caught\n"
+DELAY = (
+    "sampled settlement: every epoch waits for a delay of 2^24 squarings, about 20 s of one core, and for a proof; "
+    "before the first, the circuit's key is made, about a minute"
+)
 
 
+@dataclass(frozen=True, kw_only=True)
+class MarketOptions:
+    """What kind of market it is."""
+
+    providers: Annotated[int, typer.Option(help="How many providers sell.")] = 10
+    epochs: Annotated[int, typer.Option(help="How many epochs to trade.")] = 5
+    attack: Annotated[str, typer.Option(help="What malicious providers do; 'mixed' shows several.")] = "mixed"
+    malicious: Annotated[float, typer.Option(help="Share of malicious providers.")] = 0.3
+    settlement: Annotated[str, typer.Option(help="exact or sampled.")] = "exact"
+    rule: Annotated[str, typer.Option(help="Selection rule: evidence, or martfl as in the paper.")] = "evidence"
+    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0
+
+
+@grouped
 def demo(
-    providers: Annotated[int, typer.Option(help="How many providers sell.")] = 10,
-    epochs: Annotated[int, typer.Option(help="How many epochs to trade.")] = 5,
-    attack: Annotated[str, typer.Option(help="What malicious providers do; 'mixed' shows several.")] = "mixed",
-    malicious: Annotated[float, typer.Option(help="Share of malicious providers.")] = 0.3,
-    settlement: Annotated[str, typer.Option(help="exact or sampled.")] = "exact",
-    rule: Annotated[str, typer.Option(help="Selection rule: evidence, or martfl as in the paper.")] = "evidence",
-    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
+    market: MarketOptions,
     out: Annotated[Path | None, typer.Option(help="Folder for chain, journals, models, report.")] = None,
     resume: Annotated[Path | None, typer.Option(help="Go on with an interrupted demo in this folder.")] = None,
     json: JsonFlag = False,
 ) -> None:
     """Run a market in one process: embedded chain, real providers, some of which attack."""
-    from martfl.demo.build import DemoOptions, remembered_options
+    from martfl.demo import DemoOptions, run_demo
+    from martfl.demo.cast import remembered_options
     from martfl.demo.result import to_json
 
-    who = {"providers": providers, "attack": attack, "malicious": malicious}
-    how = {"epochs": epochs, "settlement": settlement, "rule": rule, "seed": seed}
-    chosen = DemoOptions(**who, **how)  # type: ignore[arg-type]
+    chosen = DemoOptions(**asdict(market))
     folder = resume or out or Path(tempfile.mkdtemp(prefix="martfl-demo-"))
-    result = _run(remembered_options(folder) if resume else chosen, folder, quiet=json or not console.is_terminal)
+    options = remembered_options(folder) if resume else chosen
+    with _lines(options, quiet=json) as line:
+        if options.settlement == "sampled":
+            line(0, "delay", DELAY)
+        result = run_demo(options, folder, telling=_telling(line))
     emit(to_json(result), as_json=json, render=lambda: _story(result))
 
 
-def _run(options: "DemoOptions", folder: Path, *, quiet: bool) -> "DemoResult":
-    from martfl.demo import run_demo
+def _telling(line: Line) -> "Callable[[Journal], Tell]":
+    return lambda journal: Telling(journal, line)
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, disable=quiet, transient=True) as progress:
-        bar = progress.add_task("setting up", total=options.epochs * STEPS)
 
-        def tell(epoch: int, step: str, text: str) -> None:
-            progress.update(bar, description=f"epoch {epoch}: {step}")
-            progress.advance(bar)
-            progress.console.print(f"  [dim]epoch {epoch}[/] {step:8} {escape(text)}") if not quiet else None
+@contextmanager
+def _lines(options: "DemoOptions", *, quiet: bool) -> Iterator[Line]:
+    """Where lines go: nowhere, under a bar at a terminal, or one after the other elsewhere."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    hidden = quiet or not progress.is_terminal
+    with Progress(*columns, console=progress, disable=hidden, transient=True) as bars:
+        bar = bars.add_task("setting up", total=options.epochs * STEPS)
 
-        return run_demo(options, folder, tell=tell)
+        def line(epoch: int, step: str, text: str) -> None:
+            if quiet:
+                return
+            where = f"epoch {epoch}" if epoch else "note"
+            bars.console.print(f"  [dim]{where}[/] {step:8} {escape(text)}")
+            if step not in ("caught", "late", "delay"):
+                bars.update(bar, advance=1, description=f"{where}: after {step}")
+
+        yield line
 
 
 def _story(result: "DemoResult") -> list[Any]:
-    return [_epochs(result), _parties(result), *_reasons(result), _money(result)]
+    return [_epochs(result), _parties(result), MARKS, *_reasons(result), _money(result)]
 
 
 def _epochs(result: "DemoResult") -> Table:
-    rows: list[tuple[object, ...]] = [("start", f"{100 * result.mta_start:.1f}", "", "", "", "", "")]
+    rows: list[tuple[object, ...]] = [("start", f"{100 * result.mta_start:.1f} %", *[""] * 6)]
     for e in result.epochs:
-        judged = (len(e.weights), len(e.dropped), len(e.caught))
+        judged = (len(e.prices), len(e.weights), len(e.caught))
         verdict = "verified" if e.verified else e.phase.lower()
-        costs = (_ether(sum(e.paid.values())), f"{sum(e.gas.values()):,}")
-        rows.append((f"{e.epoch} {verdict}", f"{100 * e.mta:.1f}", *judged, *costs))
-    return table("Epoch by epoch", ["epoch", "accuracy %", "bought", "dropped", "caught", "paid", "gas"], rows)
+        paid, bonus = sum(e.paid.values()), sum(e.bonus.values())
+        costs = (_ether(paid - bonus), _ether(bonus), f"{sum(e.gas.values()) / 10**6:.2f}M")
+        rows.append((f"{e.epoch} {verdict}", f"{100 * e.mta:.1f} %", *judged, *costs))
+    heads = ["epoch", "accuracy", "bought", "in model", "caught", "prices", "bonus", "gas"]
+    return table("Epoch by epoch, amounts in ETH", heads, rows)
 
 
 def _parties(result: "DemoResult") -> Table:
-    grid = Table(title="Who was paid what", title_justify="left")
-    for heading, side in (("provider", "left"), ("really", "left"), ("by epoch", "left"), ("paid", "right")):
+    grid = Table(title="Who was paid what, in ETH", title_justify="left")
+    for heading, side in (("provider", "left"), ("really", "left"), ("by epoch", "left"), ("prices", "right"),
+                          ("bonus", "right"), ("paid", "right")):  # fmt: skip
         grid.add_column(heading, justify=side)  # type: ignore[arg-type]
     for name, behaviour in result.providers.items():
         marks = " ".join(_mark(epoch, name) for epoch in result.epochs)
         paid = sum(epoch.paid.get(name, 0) for epoch in result.epochs)
-        grid.add_row(escape(name), behaviour, marks, _ether(paid))
-    grid.caption = "+ bought by weight  · not drawn  o looked at  - dropped  ! caught cheating"
+        bonus = sum(epoch.bonus.get(name, 0) for epoch in result.epochs)
+        grid.add_row(escape(name), behaviour, marks, _ether(paid - bonus), _ether(bonus), _ether(paid))
     return grid
 
 
@@ -88,30 +130,31 @@ def _mark(epoch: Any, name: str) -> str:
         return "[red]![/]"
     if name in epoch.weights:
         return "[green]+[/]"
-    if name in epoch.paid:
+    if name in epoch.prices:
         return "[yellow]o[/]"
     return "[yellow]-[/]" if name in epoch.dropped else "[dim]·[/]"
 
 
 def _reasons(result: "DemoResult") -> list[str]:
-    """The last word on everybody who was dropped or caught."""
+    """The last word on everybody who was left out or caught."""
     lines: dict[str, str] = {}
     for epoch in result.epochs:
         for name in epoch.dropped:
-            lines[name] = f"epoch {epoch.epoch}: dropped: {epoch.reasons[name]}"
+            lines[name] = f"epoch {epoch.epoch}: left out: {epoch.reasons[name]}"
         for name, why in epoch.caught.items():
             lines[name] = f"epoch {epoch.epoch}: caught: {why}"
     return [f"[bold]{escape(name)}[/] {escape(why)}" for name, why in lines.items()]
 
 
 def _money(result: "DemoResult") -> str:
+    lost = f" + forfeited {coins(result.unclaimable)}" if result.unclaimable else ""
     return (
-        f"\nDeposited {_ether(result.deposited)} = paid to providers {_ether(result.paid_out)}"
-        f" + back to the acquirer {_ether(result.refunded)} + left {result.left_in_contract} wei\n"
+        f"\nDeposited {coins(result.deposited)} = paid to providers {coins(result.paid_out)}"
+        f" + back to the acquirer {coins(result.refunded)}{lost} + left {coins(result.left_in_contract)}\n"
         f"Final model {result.model_hash[:16]}…, checked against the chain\n"
         f"Everything lies in {escape(result.folder)}" + (f"\nReport: {escape(result.report)}" if result.report else "")
     )
 
 
 def _ether(wei: int) -> str:
-    return f"{wei / ETHER:.4f} ETH"
+    return f"{wei / COIN:.4f}"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from martfl.cli import lab_show
-from martfl.cli.output import JsonFlag, emit, table
+from martfl.cli.output import JsonFlag, emit
+from martfl.tables import table
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -51,8 +52,8 @@ def run(
 ) -> None:
     """Run an experiment file, or a single run by its settings; finished runs are skipped, interrupted ones continue."""
     from martfl.lab.command import Request, parse_seeds, parse_settings
-    from martfl.lab.experiment import Runtime
     from martfl.lab.runner import Workers
+    from martfl.lab.runtime import Runtime
 
     given = {"rule": rule, "dataset": dataset, "attack": attack, "malicious": malicious, "biased": biased,
              "rounds": rounds, "seed": seed, "eval_every": eval_every, "precision": precision}  # fmt: skip
@@ -163,9 +164,9 @@ def plan(
     json: JsonFlag = False,
 ) -> None:
     """What of a plan is done, what is left and how long that takes; or run it, the most important runs first."""
-    from martfl.lab.experiment import Runtime
     from martfl.lab.plan import load_plan, overview
     from martfl.lab.runner import Workers, run_jobs
+    from martfl.lab.runtime import Runtime
 
     found = load_plan(file, out=out)
     if run:

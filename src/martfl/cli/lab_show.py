@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from martfl.cli.output import JsonFlag, emit, emit_files, table
+from martfl.cli.output import JsonFlag, emit, emit_files
+from martfl.tables import table
 
 KeepOld = Annotated[bool, typer.Option("--keep-old", help="Show results of older code, too, marked as such.")]
 

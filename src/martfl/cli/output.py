@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 
@@ -55,13 +54,3 @@ def emit_files(written: Mapping[str, str], *, as_json: bool) -> None:
         emit(written, as_json=True, render=list)
     else:
         typer.echo("\n".join(written.values()))
-
-
-def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Table:
-    """A plain table: the first column left-aligned, the rest right-aligned."""
-    grid = Table(title=title, title_justify="left")
-    for position, column in enumerate(columns):
-        grid.add_column(column, justify="left" if position == 0 else "right")
-    for row in rows:
-        grid.add_row(*(str(cell) for cell in row))
-    return grid

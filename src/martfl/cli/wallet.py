@@ -5,20 +5,15 @@ from typing import Annotated
 
 import typer
 
-from martfl.cli.output import JsonFlag, emit, table
+from martfl.cli.options import Config, PasswordFile, PasswordVariable
+from martfl.cli.output import JsonFlag, emit
+from martfl.tables import table
 
 app = typer.Typer(no_args_is_help=True, help="Make and list encrypted keystore files.")
 
 Folder = Annotated[
-    Path | None, typer.Option("--folder", help="Where wallets lie [default: MARTFL_WALLETS or ~/.martfl/wallets].")
+    Path | None, typer.Option("--folder", help="Where wallets lie (default: MARTFL_WALLETS or ~/.martfl/wallets).")
 ]
-PasswordFile = Annotated[
-    Path | None, typer.Option("--password-file", help="Read the password from a file's first line.")
-]
-PasswordVariable = Annotated[
-    str | None, typer.Option("--password-env", help="Read the password from this variable [default: MARTFL_PASSWORD].")
-]
-Config = Annotated[Path | None, typer.Option("--config", help="TOML file with [chains.…] [default: martfl.toml].")]
 
 
 @app.command()

@@ -14,6 +14,7 @@ from martfl.dashboard.words import role_of
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 640, 72, 20, 18, 42
 INSET = 14  # from the left edge to the first point, so that the two axes' labels stay apart
 MOST_NAMES = 24  # beyond this many points names would only hide them
+LONGEST_TAG, LETTER, MOST_LEVELS = 12, 7.0, 5  # letters of a name, their width, and how many names stand above another
 ROW = 22
 
 
@@ -70,19 +71,19 @@ def line_chart(
 
 
 def score_chart(epoch: Epoch, names: Mapping[str, str]) -> Html:
-    """Every provider at its score and weight; clusters as bands of centroids, the decision as colour and shape."""
+    """Every provider at its score and weight; the decision as colour and shape."""
     turns = [turn for turn in epoch.turns if turn.score is not None and turn.role]
     if not turns:
-        return h("p", "No scores yet.", class_="empty")
-    height = 250
-    values = [turn.score or 0.0 for turn in turns] + list(epoch.centroids)
+        words = "Scores are shown when the epoch is over." if not epoch.over else "No scores."
+        return h("p", words, class_="empty")
+    height = 280
+    values = [turn.score or 0.0 for turn in turns]
     pad = 0.06 * ((max(values) - min(values)) or 0.1)
     across = Axis(min(values) - pad, max(values) + pad, LEFT, WIDTH - RIGHT)
     top = max(max(turn.weight for turn in turns), 0.01)
-    up = Axis(0.0, top, height - BOTTOM - 24, TOP + 34)
+    up = Axis(0.0, top, height - BOTTOM - 24, TOP + 50)
     grid = [_gridline(up, value, "%") for value in up.ticks(3)]
     ticks = [_text(across.at(v), height - BOTTOM + 16, f"{v:.2g}", class_="tick middle") for v in across.ticks(6)]
-    bands = [_centroid(across.at(value), height, number) for number, value in enumerate(epoch.centroids)]
     order = sorted(turns, key=lambda turn: turn.score or 0.0)
     marks = [
         _mark(role_of(turn), across.at(turn.score or 0.0), up.at(turn.weight), names[turn.provider]) for turn in order
@@ -90,14 +91,14 @@ def score_chart(epoch: Epoch, names: Mapping[str, str]) -> Html:
     few = len(turns) <= MOST_NAMES
     tags = []
     for row in ([t for t in order if t.weight], [t for t in order if not t.weight]):
-        places = [(across.at(t.score or 0.0), up.at(t.weight), names[t.provider]) for t in row]
-        tags += [_tag(*place, rank) for rank, place in enumerate(places)]
+        places = [(across.at(t.score or 0.0), up.at(t.weight), names[t.provider][:LONGEST_TAG]) for t in row]
+        levels = _levels([(_centre(x), name) for x, _, name in places])
+        tags += [_tag(*place, level) for place, level in zip(places, levels, strict=True)]
     axis = _text((LEFT + WIDTH - RIGHT) / 2, height - 3, "score: cosine with the baseline", class_="axis middle")
     title = f"Scores and weights of epoch {epoch.number}"
-    picture = _svg(height, title, [*grid, *bands, *ticks, *marks, *(tags if few else []), axis])
+    picture = _svg(height, title, [*grid, *ticks, *marks, *(tags if few else []), axis])
     roles = dict.fromkeys(role_of(turn) for turn in turns)
-    note = h("li", "dashed: the centres of the clusters, numbered") if epoch.centroids else None
-    legend = h("ul", [h("li", _swatch(role), role) for role in roles], note, class_="legend")
+    legend = h("ul", [h("li", _swatch(role), role) for role in roles], class_="legend")
     return h("figure", h("figcaption", "weight in the new model"), picture, legend)
 
 
@@ -105,7 +106,7 @@ def bars(rows: Sequence[tuple[str, float, str]], *, title: str, kind: str = "s0"
     """Horizontal bars: name, value, the value in words."""
     most = max((value for _, value, _ in rows), default=0.0) or 1.0
     lines = [
-        h("tr", h("th", name, scope="row"), h("td", _bar(value / most, kind)), h("td", words, class_="number"))
+        h("tr", h("th", name, scope="row"), h("td", bar(value / most, kind)), h("td", words, class_="number"))
         for name, value, words in rows
     ]
     return h("table", h("caption", title), h("tbody", lines), class_="bars")
@@ -145,11 +146,6 @@ def _line(points: Sequence[tuple[float, float]], across: Axis, up: Axis, number:
     return join([path, [h("circle", cx=a, cy=b, r=3.5, class_=f"dot s{number % 8}") for a, b in shown]])
 
 
-def _centroid(x: float, height: int, number: int) -> Html:
-    line = h("line", x1=x, x2=x, y1=TOP, y2=height - BOTTOM, class_="centroid")
-    return join([line, _text(x + 4, height - BOTTOM - 4, str(number + 1), class_="tick")])
-
-
 SHAPES = {
     "high quality": "M-5,0a5,5 0 1,0 10,0a5,5 0 1,0 -10,0z",
     "qualified": "M-5,-5h10v10h-10z",
@@ -167,18 +163,39 @@ def role_class(role: str) -> str:
     return "role-" + role.replace(" ", "-")
 
 
+def shape_of(role: str) -> str:
+    """The outline of a role's mark; a rule may have roles that this room does not know."""
+    return SHAPES.get(role, SHAPES["silent"])
+
+
 def _mark(role: str, x: float, y: float, name: str) -> Html:
-    shape = h("path", d=SHAPES[role], class_=role_class(role))
+    shape = h("path", d=shape_of(role), class_=role_class(role))
     return h("g", h("title", f"{name}: {role}"), shape, transform=f"translate({x:.1f} {y:.1f})", class_="mark")
 
 
-def _tag(x: float, y: float, name: str, rank: int) -> Html:
-    """Neighbours on the line take turns in height, so that their names stay legible."""
-    return _text(min(max(x, LEFT + 24), WIDTH - RIGHT - 24), y - 9 - 10 * (rank % 3), name[:12], class_="tag middle")
+def _tag(x: float, y: float, name: str, level: int) -> Html:
+    return _text(_centre(x), y - 9 - 11 * level, name, class_="tag middle")
+
+
+def _centre(x: float) -> float:
+    return min(max(x, LEFT + 24), WIDTH - RIGHT - 24)
+
+
+def _levels(tags: Sequence[tuple[float, str]]) -> list[int]:
+    """How high each name stands: as low as it can without touching one before it. Places rise from left to right."""
+    ends: list[float] = []  # where the last name of each level ends
+    found = []
+    for x, name in tags:
+        half = LETTER * len(name) / 2
+        free = [level for level, end in enumerate(ends) if end < x - half]
+        level = free[0] if free else len(ends)
+        ends[level:] = [x + half, *ends[level + 1 :]]
+        found.append(min(level, MOST_LEVELS - 1))
+    return found
 
 
 def _swatch(role: str) -> Html:
-    shape = h("path", d=SHAPES[role], class_=role_class(role))
+    shape = h("path", d=shape_of(role), class_=role_class(role))
     return h("svg", shape, viewBox="-8 -8 16 16", class_="swatch", aria_hidden="true")
 
 
@@ -191,9 +208,10 @@ def _legend(entries: Sequence[tuple[str, str]]) -> Html:
     return h("ul", [h("li", _square(kind), name) for kind, name in entries], class_="legend")
 
 
-def _bar(share: float, kind: str) -> Html:
-    bar = h("rect", x=0, y=0, width=max(100 * share, 0.5), height=10, class_=kind)
-    return h("svg", bar, viewBox="0 0 100 10", preserveAspectRatio="none", class_="bar", aria_hidden="true")
+def bar(share: float, kind: str) -> Html:
+    """A bar of its own; what is not zero can be seen."""
+    drawn = h("rect", x=0, y=0, width=max(100 * share, 0.5 if share else 0.0), height=10, class_=kind)
+    return h("svg", drawn, viewBox="0 0 100 10", preserveAspectRatio="none", class_="bar", aria_hidden="true")
 
 
 def _text(x: float, y: float, words: str, *, class_: str) -> Html:

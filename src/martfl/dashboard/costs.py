@@ -9,60 +9,66 @@ from martfl.dashboard.words import EXPLORERS, label, money, plural, seconds, sho
 
 MESSAGES = {
     "train": "model to train on",
+    "offer": "offers",
     "score": "encrypted scoring",
-    "deliver": "bought updates",
+    "sealed": "sealed updates",
+    "key": "keys",
     "published": "new model handed out",
     "closed": "asking to claim",
 }
 STEPS = {
     "open": "opening the epoch",
-    "invite": "providers train and commit",
+    "invite": "providers train, seal and sign",
+    "relay": "sending their commitments",
+    "offers": "asking for offers",
     "own update": "acquirer trains on root data",
     "scores": "encrypted scoring",
-    "advance": "buying for a look",
+    "order": "fetching and checking sealed updates",
+    "buy": "buying on chain",
+    "keys": "asking for keys",
     "select": "selection",
-    "prepare": "fixing weights on chain",
-    "drop": "dropping offenders",
-    "collect": "collecting deliveries",
+    "accept": "accepting on chain",
     "aggregate": "aggregation",
     "publish": "publishing on chain",
     "hand out": "handing out, providers check",
-    "settle": "proving",
-    "claim": "acquirer claims",
-    "closed": "providers claim",
-    "learn": "choosing the next baseline",
+    "prove": "proving",
+    "answer": "answering keys on chain",
+    "pay": "paying everybody",
 }
 
 
 def money_flow(story: Story) -> Html:
-    """Deposits and fees in; shares, refunds and what is left out."""
-    epochs = story.epochs
-    reward, fees = sum(e.reward for e in epochs), sum(e.fees for e in epochs)
-    penalty = sum(e.deposit for e in epochs) - reward
-    paid, refunded = sum(e.paid for e in epochs), sum(e.refunded for e in epochs)
-    held = sum(e.held for e in epochs)
-    came = [("reward", reward, "s0"), ("penalty deposit", penalty, "s3"), ("flat fees", fees, "s1")]
-    went = [("claimed by providers", paid, "s2"), ("back to the acquirer", refunded, "s4"), ("still held", held, "s7")]
+    """Deposits in; prices, bonus, refunds, what is forfeited and what is still held out."""
+    total = [sum(values) for values in zip(*(_amounts(epoch) for epoch in story.epochs), strict=True)] or [0] * 7
+    named = dict(zip(MONEY, total, strict=True))
     note = (
-        "The acquirer deposits the reward and, on top, a penalty that it loses if it cheats or is late. The contract "
-        "splits the reward by the committed weights; what goes in comes out to the last unit."
+        "The acquirer deposits the reward and, on top, a penalty. A purchase locks the provider's price; what is left "
+        "of the reward goes by weight. An acquirer that publishes nothing valid in time forfeits its penalty: it stays "
+        "in the contract, and nobody is richer for it. What goes in comes out to the last unit."
     )
-    into = stack([(n, v, money(story, v), k) for n, v, k in came], title="Came in")
-    out = stack([(n, v, money(story, v), k) for n, v, k in went], title="Went out")
-    lost = [e for e in epochs if e.over and e.outcome in ("FAILED", "ABANDONED")]
-    penalties = (
-        [h("p", f"In {plural(len(lost), 'epoch')} the acquirer lost its penalty to the providers.")] if lost else []
-    )
+    into = stack([(n, named[n], money(story, named[n]), k) for n, k in CAME.items()], title="Came in")
+    out = stack([(n, named[n], money(story, named[n]), k) for n, k in WENT.items()], title="Went out")
+    lost = sum(epoch.forfeited > 0 for epoch in story.epochs)
+    penalties = h("p", f"In {plural(lost, 'epoch')} the acquirer forfeited its penalty.") if lost else None
     table = h("details", h("summary", "By epoch"), _money_table(story))
-    return section("money", "Where the money went", h("p", note), into, out, *penalties, table)
+    return section("money", "Where the money went", h("p", note), into, out, penalties, table)
+
+
+CAME = {"reward": "s0", "penalty": "s3"}
+WENT = {"prices": "s2", "bonus": "s1", "back to the acquirer": "s4", "forfeited": "s5", "still held": "s7"}
+MONEY = (*CAME, *WENT)
+
+
+def _amounts(e: Epoch) -> tuple[int, ...]:
+    """In the order of `MONEY`."""
+    return e.reward, e.penalty, e.paid - e.bonus, e.bonus, e.refunded, e.forfeited, e.held
 
 
 def _money_table(story: Story) -> Html:
-    names = ("epoch", "reward", "penalty deposit", "flat fees", "to providers", "back", "still held")
-    head = h("tr", [h("th", name, scope="col") for name in names])
+    head = h("tr", h("th", "epoch", scope="col"), [h("th", name, scope="col", class_="number") for name in MONEY])
 
     def row(e: Epoch) -> Html:
-        values = zip(names[1:], (e.reward, e.deposit - e.reward, e.fees, e.paid, e.refunded, e.held), strict=True)
+        values = zip(MONEY, _amounts(e), strict=True)
         cells = [h("td", money(story, value), class_="number", data_label=name) for name, value in values]
         return h("tr", h("th", f"epoch {e.number}", scope="row"), cells)
 
@@ -95,32 +101,27 @@ def checks(story: Story) -> Html:
     """Who checked what, over all epochs."""
     total: dict[tuple[str, str], tuple[int, int]] = {}
     for check in (check for epoch in story.epochs for check in epoch.checks):
-        passed, of = total.get((check.who, check.what), (0, 0))
-        total[check.who, check.what] = passed + check.passed, of + check.of
-    head = h("tr", [h("th", name, scope="col") for name in ("who", "checked that", "passed")])
-    rows = [
-        h(
-            "tr",
-            h("th", who, scope="row"),
-            h("td", what),
-            h(
-                "td",
-                h("span", f"{passed:,} of {of:,}", class_="badge good" if passed == of else "badge bad"),
-                class_="number",
-            ),
-        )
-        for (who, what), (passed, of) in total.items()
-    ]
+        passed, of = total.get((check.who, check.kind), (0, 0))
+        total[check.who, check.kind] = passed + check.passed, of + check.of
+    names = [h("th", name, scope="col") for name in ("who", "checked that")]
+    head = h("tr", names, h("th", "passed", scope="col", class_="number"))
+    rows = [_check(who, what, *total[who, what]) for who, what in total]
     note = "Nobody is asked to trust anybody. “Did not pass” includes who did not answer."
     return section(
         "checks", "What was checked, and by whom", h("p", note), h("table", h("thead", head), h("tbody", rows))
     )
 
 
+def _check(who: str, what: str, passed: int, of: int) -> Html:
+    badge = h("span", f"{passed:,} of {of:,}", class_="badge good" if passed == of else "badge bad")
+    return h("tr", h("th", who, scope="row"), h("td", what), h("td", badge, class_="number"))
+
+
 def transactions(story: Story) -> Html:
     """Every known transaction with its hash."""
     found = [one for epoch in story.epochs for one in epoch.transactions]
-    head = h("tr", [h("th", name, scope="col") for name in ("epoch", "function", "sent by", "gas", "transaction")])
+    names = ("epoch", "function", "sent by", "gas", "transaction")
+    head = h("tr", [h("th", name, scope="col", class_="number" if name == "gas" else None) for name in names])
     rows = [
         h(
             "tr",

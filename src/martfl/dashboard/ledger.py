@@ -6,11 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hexbytes import HexBytes
+from web3.contract import Contract
 
 from martfl.chain import events as ev
+from martfl.chain.history import History, read_history
 from martfl.chain.network import Chain
+from martfl.chain.open import open_trading
+from martfl.chain.state import EpochState
 from martfl.chain.trading import Trading
-from martfl.dashboard.story import Node, Transaction
+from martfl.dashboard.story import Delivery, Node, Transaction
 from martfl.errors import MartflError
 
 READING_PATIENCE = 3.0  # seconds for an answer of a node
@@ -20,10 +24,27 @@ READING_PATIENCE = 3.0  # seconds for an answer of a node
 class Ledger:
     """Everything that the contract has on record."""
 
+    history: History
     transactions: tuple[Transaction, ...]
-    paid: Mapping[int, Mapping[str, int]]  # epoch → party → claimed
-    deposits: Mapping[int, int]
     node: Node
+    states: Mapping[int, EpochState] = field(default_factory=dict)
+
+    def paid(self, epoch: int) -> dict[str, int]:
+        """Provider → claimed."""
+        return {event.provider: event.amount for event in self.history.of(ev.Claimed, epoch)}
+
+    def refunded(self, epoch: int) -> int:
+        """What went back to the acquirer."""
+        return sum(event.amount for event in self.history.of(ev.Refunded, epoch))
+
+    def deliveries(self, epoch: int) -> Mapping[str, Delivery]:
+        """How far each bought update came over; the later word counts."""
+        history = self.history
+        found = dict.fromkeys(history.bought(epoch), Delivery.WAITING)
+        found |= {event.provider: Delivery.REVEALED for event in history.of(ev.Revealed, epoch)}
+        found |= {name: Delivery.ACCEPTED for event in history.of(ev.Accepted, epoch) for name in event.providers}
+        found |= {event.provider: Delivery.REFUTED for event in history.of(ev.Refuted, epoch)}
+        return found | dict.fromkeys(history.weights(epoch), Delivery.LISTED)
 
 
 @dataclass
@@ -31,47 +52,45 @@ class LedgerReader:
     """Reads again and again; a transaction that is known is not fetched twice."""
 
     trading: Trading
-    _known: dict[bytes, Transaction] = field(default_factory=dict)
+    _known: dict[str, Transaction | None] = field(default_factory=dict)
 
     def read(self) -> Ledger:
         """The ledger as it is now."""
-        trading, web3 = self.trading, self.trading.chain.web3
-        logs = web3.eth.get_logs({"address": trading.address, "fromBlock": trading.since})
-        paid: dict[int, dict[str, int]] = {}
-        deposits: dict[int, int] = {}
-        order: dict[bytes, int] = {}
-        for entry, event in zip(logs, ev.decode(trading.contract, logs), strict=True):
-            order.setdefault(bytes(entry["transactionHash"]), event.epoch)
-            if isinstance(event, ev.Claimed):
-                paid.setdefault(event.epoch, {})[event.party] = event.amount
-            elif isinstance(event, ev.Deposited):
-                deposits[event.epoch] = event.total
+        history = read_history(self.trading)
+        order: dict[str, int] = {}
+        for entry in history.entries:
+            order.setdefault(entry.transaction, entry.event.epoch)
         found = (self._transaction(key, epoch) for key, epoch in order.items())
         kept = tuple(one for one in found if one is not None)
-        return Ledger(transactions=kept, paid=paid, deposits=deposits, node=self._node())
+        states = {n: self.trading.read_epoch(n) for n in history.epochs()}
+        return Ledger(history=history, transactions=kept, node=self._node(states), states=states)
 
-    def _transaction(self, key: bytes, epoch: int) -> Transaction | None:
-        if key in self._known:
-            return self._known[key]
+    def _transaction(self, key: str, epoch: int) -> Transaction | None:
+        if key not in self._known:
+            self._known[key] = self._fetched(key, epoch)
+        return self._known[key]
+
+    def _fetched(self, key: str, epoch: int) -> Transaction | None:
         eth = self.trading.chain.web3.eth
         sent, receipt = eth.get_transaction(HexBytes(key)), eth.get_transaction_receipt(HexBytes(key))
-        if sent.get("to") != self.trading.address:
+        contract = self._contracts().get(str(sent.get("to")))
+        if contract is None:
             return None  # the deployment, or a call through another contract
-        name = self.trading.contract.decode_function_input(sent["input"])[0].fn_name
-        one = Transaction(
-            epoch=epoch, function=name, hash="0x" + key.hex(), gas=int(receipt["gasUsed"]), party=str(sent["from"])
-        )
-        self._known[key] = one
-        return one
+        name = contract.decode_function_input(sent["input"])[0].fn_name
+        return Transaction(epoch=epoch, function=name, hash=key, gas=int(receipt["gasUsed"]), party=str(sent["from"]))
 
-    def _node(self) -> Node:
-        trading, chain = self.trading, self.trading.chain
-        phases = {n: trading.read_epoch(n).phase.name for n in range(1, trading.epoch_count() + 1)}
+    def _contracts(self) -> dict[str, Contract]:
+        """The market's own contracts by address; the prover is a sampled market's."""
+        found = (self.trading.contract, getattr(self.trading, "prover", None))
+        return {str(contract.address): contract for contract in found if contract is not None}
+
+    def _node(self, states: Mapping[int, EpochState]) -> Node:
+        chain = self.trading.chain
         return Node(
             block=int(chain.web3.eth.block_number),
             time=chain.now(),
-            balance=chain.balance(trading.address),
-            phases=phases,
+            balance=chain.balance(self.trading.address),
+            phases={number: state.phase.name for number, state in states.items()},
         )
 
 
@@ -88,17 +107,11 @@ def open_for_reading(profile: str, *, config: Path | None = None) -> Chain:
 
 def ledger_in(folder: Path, contract: str) -> Ledger | None:
     """The ledger of a market whose embedded chain lies in `folder`; None while its program holds it."""
-    from martfl.chain.embedded import EmbeddedChain
-    from martfl.chain.evm import ACCOUNTS
-    from martfl.chain.store import NodeStore
+    from martfl.chain.embedded import open_file
 
     path = folder / "chain.sqlite"
     if not path.is_file() or not contract:
         return None
-    with suppress(MartflError):
-        store = NodeStore(path)
-        accounts = int(store[ACCOUNTS])
-        store.close()
-        with EmbeddedChain(path, accounts=accounts) as chain:
-            return LedgerReader(Trading(chain, contract)).read()
+    with suppress(MartflError), open_file(path) as chain:
+        return LedgerReader(open_trading(chain, contract)).read()
     return None

@@ -2,7 +2,7 @@
 
 import re
 
-from martfl.dashboard.charts import SHAPES, bars, role_class
+from martfl.dashboard.charts import bar, bars, role_class, shape_of
 from martfl.dashboard.markup import Html, h, section
 from martfl.dashboard.story import Story, Turn
 from martfl.dashboard.words import (
@@ -21,29 +21,32 @@ from martfl.dashboard.words import (
 )
 
 MOST_MARKS = 20  # epochs shown as marks beside a name
+AMOUNTS = ("prices", "bonus", "paid")
 
 
 def role_mark(role: str, words: str = "") -> Html:
     """The shape that stands for a role."""
-    shape = h("path", d=SHAPES[role], class_=role_class(role))
+    shape = h("path", d=shape_of(role), class_=role_class(role))
     return h("svg", h("title", words or role), shape, viewBox="-8 -8 16 16", class_="swatch", role="img")
 
 
 def role_badge(role: str) -> Html:
     """Shape and word."""
-    return h("span", role_mark(role), role, class_="role", title=ROLE_WORDS[role]) if role in SHAPES else h("span", "–")
+    return h("span", role_mark(role), role, class_="role", title=ROLE_WORDS.get(role)) if role else h("span", "–")
 
 
 def overview(story: Story) -> Html:
     """One line per provider, the best paid first."""
     order = sorted(story.parties, key=lambda address: -story.paid_to(address))
     demo = any(party.behaviour for party in story.parties.values())
-    note = "Every payment follows from the weights by the contract's own arithmetic, plus a flat fee for updates that "
-    note += "were bought for a look. "
+    note = (
+        "Whoever is bought and hands its update over is paid its price, which is at least what it asked. What is left "
+    )
+    note += "of the reward goes by weight, as a bonus. The contract pays; nobody can change the sums. "
     note += "“Really” is what this demo told the provider to do; no real acquirer knows it." if demo else ""
     most = max((story.paid_to(address) for address in order), default=0) or 1
-    columns = ("provider", *(("really",) if demo else ()), "decisions, oldest first", "paid", "")
-    head = h("tr", [h("th", name, scope="col", class_="number" if name == "paid" else None) for name in columns])
+    columns = ("provider", *(("really",) if demo else ()), "decisions, oldest first", *AMOUNTS, "")
+    head = h("tr", [h("th", name, scope="col", class_="number" if name in AMOUNTS else None) for name in columns])
     rows = [_row(story, address, demo=demo, share=story.paid_to(address) / most) for address in order]
     legend = h("ul", [h("li", role_mark(role), f"{role}: {words}") for role, words in _used(story)], class_="legend")
     table = h("table", h("thead", head), h("tbody", rows), class_="cards people")
@@ -52,16 +55,17 @@ def overview(story: Story) -> Html:
 
 def _row(story: Story, address: str, *, demo: bool, share: float) -> Html:
     party, turns = story.parties[address], story.turns_of(address)
-    marks = [role_mark(role_of(t), f"epoch {n}: {role_of(t)}") for n, t in turns.items() if role_of(t) in SHAPES]
+    marks = [role_mark(role_of(t), f"epoch {n}: {role_of(t)}") for n, t in turns.items() if role_of(t)]
     rest = h("small", f"{len(marks) - MOST_MARKS} more, then ") if len(marks) > MOST_MARKS else None
-    bar = h("rect", x=0, y=0, width=max(100 * share, 0.5 if share else 0.0), height=10, class_="s2")
+    total, bonus = story.paid_to(address), sum(turn.bonus for turn in turns.values())
+    amounts = dict(zip(AMOUNTS, (total - bonus, bonus, total), strict=True))
     return h(
         "tr",
         h("th", party_link(story, address), h("small", short(address)), scope="row"),
         h("td", really(party), data_label="really") if demo else None,
         h("td", rest, marks[-MOST_MARKS:], class_="marks"),
-        h("td", money(story, story.paid_to(address)), class_="number", data_label="paid"),
-        h("td", h("svg", bar, viewBox="0 0 100 10", preserveAspectRatio="none", class_="bar", aria_hidden="true")),
+        [h("td", money(story, value), class_="number", data_label=name) for name, value in amounts.items()],
+        h("td", bar(share, "s2")),
     )
 
 

@@ -1,28 +1,50 @@
-"""From an acquirer's journal (and, where there is one, its chain) to a `Story`. Reads only; a market may be running."""
+"""From an acquirer's journal (and, where there is one, its chain) to a `Story`. Reads only; a market may be running.
+
+Scores and reasons are taken over when the epoch is over, and to two decimals: more would tell about the epoch's key.
+"""
 
 import json
+import re
+import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
+from martfl.dashboard.alarms import find_alarms
+from martfl.dashboard.checks import find_checks
 from martfl.dashboard.ledger import Ledger
-from martfl.dashboard.story import PHASES, WHOLE, Alarm, Check, Epoch, Node, Party, Story, Transaction, Turn
+from martfl.dashboard.steps import Steps, by_epoch
+from martfl.dashboard.story import WHOLE, Delivery, Epoch, Party, Stage, Story, Turn
 from martfl.errors import InputError
-from martfl.market.buying import OFFENCES
-from martfl.market.journal import NAME, Journal, Remark, Step
+from martfl.market.asking import NO_ANSWER
+from martfl.market.journal import NAME, Journal, Remark
+from martfl.market.purchases import OFFENCES
+from martfl.market.steps import (
+    Aggregated,
+    HandedOut,
+    Invited,
+    MarketOpened,
+    ModelPosted,
+    Offers,
+    Opened,
+    Over,
+    Paid,
+    Scores,
+    Selected,
+)
+from martfl.market.terms import read_terms
 
 RESULT = "result.json"  # beside the journals: what a demo knows and an acquirer cannot
-FUNCTIONS = {"open": "new_epoch", "advance": "buy_advance", "publish": "publish_model", "claim": "claim_reward"}
-PROOF = ("submit_randomness", "commit_inputs", "verify_aggregation")  # what sampled settlement sends, in order
-ENDS = {
-    "FAILED": "the settlement failed: the providers share the acquirer's penalty",
-    "ABANDONED": "the acquirer missed a deadline: the providers share its penalty",
-    "EMPTY": "nobody had committed when the window closed; the deposit went back",
-    "DROPPED": "everybody who was bought was dropped",
-}
-ACQUIRERS_TURN = ("scoring", "buying", "delivery", "aggregation")  # stages that the acquirer must end in time
-Steps = Mapping[str, Step]
+LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beside:
+    """What a demo knows and no acquirer can: accuracy on test data, and what providers really did."""
+
+    start: float | None = None
+    tested: Mapping[int, float] = field(default_factory=dict)  # by epoch
+    behaviours: Mapping[str, str] = field(default_factory=dict)  # by name
 
 
 def journal_folder(folder: Path) -> Path:
@@ -33,258 +55,178 @@ def journal_folder(folder: Path) -> Path:
     raise InputError(f"no acquirer's journal in {folder}: it would be {NAME}, there or in its folder 'acquirer'")
 
 
-def read_story(folder: Path, *, ledger: Ledger | None = None, extra: Mapping[str, Any] | None = None) -> Story:
-    """The story so far; `extra` is what a demo knows besides (test accuracy, what providers really did)."""
+def read_story(folder: Path, *, ledger: Ledger | None = None, beside: Beside | None = None) -> Story:
+    """The story so far."""
     place = journal_folder(folder)
     with Journal(place, read_only=True) as journal:
-        steps, remarks = journal.steps(), journal.remarks()
-    known = _beside(place) if extra is None else extra
-    by_epoch: dict[int, dict[str, Step]] = {}
-    for step in steps:
-        by_epoch.setdefault(step.epoch, {})[step.name] = step
-    market = by_epoch.pop(0, {}).get("market")
-    if by_epoch and not any("open" in found for found in by_epoch.values()):
+        epochs, found = by_epoch(journal.entries()), journal.remarks()
+    known = _beside(place) if beside is None else beside
+    remarks = [_discreet(remark, epochs.get(remark.epoch, Steps(()))) for remark in found]
+    market = epochs.pop(0, Steps(())).one(MarketOpened)
+    if epochs and not any(steps.one(Opened) for steps in epochs.values()):
         raise InputError(f"the journal in {place} is not an acquirer's: no epoch was opened in it")
-    facts: Mapping[str, Any] = market.value if market else {}
-    story = _frame(facts, by_epoch, known)
-    epochs = tuple(_epoch(number, found, remarks, facts, known) for number, found in sorted(by_epoch.items()))
-    epochs = tuple(_with_ledger(epoch, ledger) for epoch in epochs) if ledger else epochs
-    node = ledger.node if ledger else None
-    alarms = (*_overdue(epochs, node), *_alarms(epochs, remarks))
-    return replace(story, epochs=epochs, alarms=alarms, node=node, whole_ledger=ledger is not None)
+    frame = replace(_frame(market, known), parties=_parties(epochs, known))
+    told = [_epoch(number, steps, frame, remarks, known) for number, steps in sorted(epochs.items())]
+    if ledger is None:
+        story = replace(frame, epochs=tuple(told))
+    else:
+        told = [_with_ledger(epoch, ledger) for epoch in told]
+        story = replace(frame, epochs=tuple(told), node=ledger.node, whole_ledger=True)
+    return replace(story, alarms=find_alarms(story, remarks))
 
 
-def _beside(place: Path) -> Mapping[str, Any]:
+def _beside(place: Path) -> Beside:
     path = place.parent / RESULT
+    if not path.is_file():
+        return Beside()
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
-    except ValueError as error:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        tested = {int(one["epoch"]): float(one["mta"]) for one in found["epochs"]}
+        return Beside(start=found["mta_start"], tested=tested, behaviours=dict(found["providers"]))
+    except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is not a demo's result: {error}") from error
 
 
-def _frame(facts: Mapping[str, Any], epochs: Mapping[int, Steps], known: Mapping[str, Any]) -> Story:
-    terms = facts.get("terms", {})
-    money, token = terms.get("money", {}), terms.get("money", {}).get("token", "")
+def _frame(market: MarketOpened | None, known: Beside) -> Story:
+    if market is None:
+        return Story(name="market", parties={}, epochs=(), start_tested=known.start)
+    terms = read_terms(tomllib.loads(market.terms))
     return Story(
-        name=terms.get("name", "market"),
-        parties=_parties(epochs, known),
+        name=terms.name,
+        parties={},
         epochs=(),
-        contract=facts.get("contract", ""),
-        since=facts.get("since", 0),
-        chain_id=facts.get("chain", 0),
-        acquirer=facts.get("acquirer", ""),
-        rule=terms.get("selection", {}).get("rule", ""),
-        scheme=terms.get("settlement", {}).get("scheme", ""),
-        parameters=facts.get("parameters", 0),
-        token="" if not token or int(token, 16) == 0 else token,
-        fee=money.get("advance_fee", 0),
-        start_accuracy=facts.get("root accuracy"),
-        start_tested=known.get("mta_start"),
+        contract=market.contract,
+        since=market.since,
+        chain_id=market.chain,
+        acquirer=market.acquirer,
+        rule=terms.selection.rule,
+        scheme=terms.settlement.scheme,
+        parameters=market.parameters,
+        token=terms.money.token,
+        ask=terms.money.ask,
+        start_accuracy=market.quality,
+        start_tested=known.start,
     )
 
 
-def _parties(epochs: Mapping[int, Steps], known: Mapping[str, Any]) -> dict[str, Party]:
+def _parties(epochs: Mapping[int, Steps], known: Beside) -> dict[str, Party]:
     names: dict[str, str] = {}
     for _, steps in sorted(epochs.items()):
-        for step, key in (("invite", "invited"), ("select", "providers")):
-            if step in steps:
-                names |= {address: names.get(address, "") for address in steps[step].value[key]}
-        if "invite" in steps:
-            names |= {a: name for a, name in steps["invite"].value.get("names", {}).items() if name}
-    behaviours = known.get("providers", {})
-    return {a: Party(address=a, name=name, behaviour=behaviours.get(name, "")) for a, name in names.items()}
+        invited, offers = steps.one(Invited), steps.one(Offers)
+        met = [*(invited.invited if invited else ()), *(offers.committed if offers else ())]
+        names |= {address: names.get(address, "") for address in met}
+        names |= {address: name for address, name in (invited.names if invited else {}).items() if name}
+    return {a: Party(address=a, name=name, behaviour=known.behaviours.get(name, "")) for a, name in names.items()}
 
 
-def _epoch(
-    number: int, steps: Steps, remarks: Sequence[Remark], facts: Mapping[str, Any], known: Mapping[str, Any]
-) -> Epoch:
-    money = facts.get("terms", {}).get("money", {})
-    bought = [name for step in _family(steps, "advance") for name in step.value["bought"]]
-    deposit, over = int(_of(steps, "open", "deposit", 0)), _of(steps, "over", None, {})
-    chosen = _of(steps, "select", None, {})
-    last = max(steps.values(), key=lambda step: step.at)
-    tested = {one["epoch"]: one["mta"] for one in known.get("epochs", [])}
-    sent, received = _traffic(steps)
+def _epoch(number: int, steps: Steps, frame: Story, remarks: Sequence[Remark], known: Beside) -> Epoch:
+    opened, over, paid = steps.one(Opened), steps.one(Over), steps.one(Paid)
+    aggregated = steps.one(Aggregated)
+    stage, (sent, received) = steps.stage(), steps.traffic()
+    turns = _turns(steps, {r.subject: r for r in remarks if r.epoch == number and r.kind in OFFENCES})
     return Epoch(
         number=number,
-        stage=_stage(steps),
-        outcome=over.get("phase", ""),
-        opened=min(step.at - step.seconds for step in steps.values()),
-        latest=last.at,
-        deadline=_deadline(steps, facts),
-        turns=_turns(steps, set(bought), {r.subject: r for r in remarks if r.epoch == number and r.kind in OFFENCES}),
-        distribution=chosen.get("distribution", ""),
-        centroids=tuple(chosen.get("centroids", ())),
-        baselines=len(_family(steps, "scores")),
-        deposit=deposit,
-        reward=deposit * 10_000 // (10_000 + money.get("penalty_ratio", 0)),
-        fees=len(bought) * money.get("advance_fee", 0),
-        refunded=int(_of(steps, "claim", "amount", 0)),
-        accuracy=over.get("root accuracy"),
-        tested=tested.get(number),
+        stage=stage,
+        outcome=over.phase if over else "",
+        opened=min(entry.at - entry.seconds for entry in steps.entries),
+        latest=max(entry.at for entry in steps.entries),
+        deadline=_deadline(stage, opened),
+        turns=turns,
+        baselines=len(steps.all(Scores)),
+        deposit=opened.deposit if opened else 0,
+        reward=opened.reward if opened else 0,
+        refunded=paid.refunded if paid else 0,
+        accuracy=over.quality if over else None,
+        tested=known.tested.get(number),
         sent=sent,
         received=received,
-        seconds=_seconds(steps),
-        checks=_checks(steps, facts),
-        transactions=_transactions(number, steps, facts.get("acquirer", "")),
-        model=str(_of(steps, "aggregate", None, "")),
+        seconds=steps.seconds(),
+        checks=find_checks(steps, turns, sampled=frame.scheme == "sampled"),
+        transactions=steps.transactions(number, frame.acquirer),
+        model=aggregated.digest if aggregated else "",
     )
 
 
-def _deadline(steps: Steps, facts: Mapping[str, Any]) -> int:
-    """The last moment for what is going on. Once commitments are in, the purchase has its window after theirs."""
-    stated = [step.value.get("deadline", 0) for step in steps.values() if isinstance(step.value, dict)]
-    buying = "invite" in steps and "prepare" not in steps
-    return max(stated, default=0) + (facts.get("terms", {}).get("deadlines", {}).get("prepare", 0) if buying else 0)
+def _deadline(stage: Stage, opened: Opened | None) -> int:
+    """The last second for what is going on; afterwards nothing is due."""
+    if opened is None:
+        return 0
+    ends = {
+        Stage.TRAINING: opened.commit,
+        Stage.COMMITTING: opened.commit,
+        Stage.SCORING: opened.buy,
+        Stage.BUYING: opened.buy,
+        Stage.AGGREGATION: opened.publish,
+    }
+    return ends.get(stage, 0)
 
 
-def _stage(steps: Steps) -> str:
-    done = [stage for name, stage in PHASES.items() if name in steps or _family(steps, name)]
-    return done[-1] if done else "training"
-
-
-def _turns(steps: Steps, bought: set[str], offences: Mapping[str, Remark]) -> tuple[Turn, ...]:
-    chosen = _of(steps, "select", None, {})
-    judged = {name: i for i, name in enumerate(chosen.get("providers", ()))}
-    invited = _of(steps, "invite", "invited", [])
-    committed = set(_of(steps, "invite", "committed", [])) | set(judged)
-    weights, paid = _of(steps, "prepare", "weights", {}), _of(steps, "closed", "claimed", {})
-    delivered, checked = set(_of(steps, "collect", "delivered", [])), set(_of(steps, "hand out", "accepted", []))
+def _turns(steps: Steps, offences: Mapping[str, Remark]) -> tuple[Turn, ...]:
+    invited, offers, over = steps.one(Invited), steps.one(Offers), steps.one(Over)
+    prices, deliveries = steps.prices(), steps.deliveries()
+    posted, paid, checked = steps.one(ModelPosted), steps.one(Paid), steps.one(HandedOut)
 
     def turn(name: str) -> Turn:
-        decided = _decided(chosen, judged[name]) if name in judged else {}
         caught = offences.get(name)
-        return Turn(
+        shown = offers.shown.get(name) if offers else None
+        bare = Turn(
             provider=name,
-            committed=name in committed,
-            **decided,
-            weight=0.0 if caught else weights.get(name, 0) / WHOLE,
-            advance=name in bought,
-            delivered=name in delivered or (name in bought and caught is None and name in judged),
-            checked=name in checked,
-            paid=int(paid[name]) if name in paid else None,
+            committed=name in offers.committed if offers else name in invited.signed if invited else False,
+            ask=shown.ask if shown else None,
+            price=prices.get(name),
+            delivery=deliveries.get(name, Delivery.NONE),
+            weight=posted.weights.get(name, 0) / WHOLE if posted else 0.0,
+            checked=name in checked.accepted if checked else False,
+            paid=paid.paid.get(name, 0) if paid else None,
             offence=caught.kind if caught else "",
             evidence=caught.detail if caught else "",
         )
+        return _judged(bare, steps.one(Selected), whole=over is not None)
 
-    return tuple(turn(name) for name in dict.fromkeys([*invited, *judged]))
-
-
-def _decided(chosen: Mapping[str, Any], i: int) -> dict[str, Any]:
-    values = {name: chosen[plural][i] for name, plural in (("score", "scores"), ("role", "roles"))}
-    return {**values, "cluster": chosen["labels"][i], "reason": chosen["reasons"][i]}
+    met = [*(invited.invited if invited else ()), *(offers.committed if offers else ())]
+    return tuple(turn(name) for name in dict.fromkeys(met))
 
 
-def _traffic(steps: Steps) -> tuple[dict[str, int], dict[str, int]]:
-    """Bytes by kind of message. Steps count on from each other, so the largest count is the whole."""
-    both: tuple[dict[str, int], dict[str, int]] = ({}, {})
-    for step in steps.values():
-        traffic = step.value.get("traffic", {}) if isinstance(step.value, dict) else {}
-        for total, way in zip(both, ("sent", "received"), strict=True):
-            for kind, count in traffic.get(way, {}).items():
-                total[kind] = max(total.get(kind, 0), count)
-    return both
+def _judged(turn: Turn, selected: Selected | None, *, whole: bool) -> Turn:
+    """The turn with what the rule decided; `whole`: with score and reason."""
+    judged = selected.judged.get(turn.provider) if selected else None
+    if judged is None:
+        return turn
+    if not whole:
+        return replace(turn, role=judged.role)
+    score = None if judged.score is None else round(judged.score, 2)
+    return replace(turn, role=judged.role, score=score, reason=_two_decimals(judged.words))
 
 
-def _seconds(steps: Steps) -> dict[str, float]:
-    """Working time by step; steps of one family (scores 0, scores 1; advance, drop) together."""
-    spent: dict[str, float] = {}
-    for name, step in steps.items():
-        family = next((known for known in ("scores", "advance", "drop") if name.startswith(known + " ")), name)
-        spent[family] = spent.get(family, 0.0) + step.seconds
-    return spent
+def _discreet(remark: Remark, steps: Steps) -> Remark:
+    """A remark without what it says about scores, until the epoch is over."""
+    if steps.one(Over):
+        return replace(remark, detail=_two_decimals(remark.detail))
+    if remark.kind in OFFENCES:
+        return replace(remark, detail="")
+    return replace(remark, detail=remark.detail.partition(":")[0]) if remark.kind == NO_ANSWER else remark
 
 
-def _checks(steps: Steps, facts: Mapping[str, Any]) -> tuple[Check, ...]:
-    scheme = _scheme(facts)
-    invited, committed = _of(steps, "invite", "invited", []), _of(steps, "invite", "committed", [])
-    found = [("providers", "the model to train on is the one on chain", len(committed), len(invited))]
-    if scores := _family(steps, "scores"):
-        given = [score for step in scores for score in step.value]
-        valid = sum(score is not None for score in given)
-        found.append(("acquirer", "encrypted scores are well-formed and in range", valid, len(given)))
-    if "collect" in steps:
-        delivered, wanted = len(steps["collect"].value["delivered"]), len(_of(steps, "prepare", "weights", {}))
-        found.append(("acquirer", "deliveries open their commitments and match their scores", delivered, wanted))
-    proved = "publish" if scheme == "exact" else "over"  # the sum is made on publication; a proof may still fail
-    if proved in steps and "publish" in steps:
-        held = scheme == "exact" or _of(steps, "over", "phase", "") == "SETTLED"
-        found.append(("contract", _CONTRACT[scheme], int(held), 1))
-    if "hand out" in steps:
-        value = steps["hand out"].value
-        found.append(("providers", "the published model is the one on chain", len(value["accepted"]), value["asked"]))
-    return tuple(Check(who=who, what=what, passed=passed, of=of) for who, what, passed, of in found)
-
-
-_CONTRACT = {
-    "exact": "the new model's commitment is the weighted sum of the bought ones",
-    "sampled": "the proof over randomly drawn parameters is valid",
-}
-
-
-def _transactions(number: int, steps: Steps, acquirer: str) -> tuple[Transaction, ...]:
-    """What the acquirer itself sent; the others' transactions are on the chain only."""
-    found: list[tuple[str, Mapping[str, Any]]] = []
-    for name, step in steps.items():
-        value, kind = step.value if isinstance(step.value, dict) else {}, name.split(" ")[0]
-        found += zip(PROOF, value.get("sent", []), strict=False)
-        if value.get("transaction"):
-            found.append((FUNCTIONS.get(kind, kind), value))
-    return tuple(
-        Transaction(epoch=number, function=function, hash=v["transaction"], gas=int(v["gas"]), party=acquirer)
-        for function, v in found
-    )
+def _two_decimals(text: str) -> str:
+    return LONG_NUMBER.sub(lambda found: f"{float(found[0]):.2f}", text)
 
 
 def _with_ledger(epoch: Epoch, ledger: Ledger) -> Epoch:
-    claims = ledger.paid.get(epoch.number, {})
-    turns = tuple(replace(t, paid=claims.get(t.provider, 0 if epoch.over else t.paid)) for t in epoch.turns)
-    mine = tuple(one for one in ledger.transactions if one.epoch == epoch.number)
-    return replace(epoch, turns=turns, transactions=mine, deposit=ledger.deposits.get(epoch.number, epoch.deposit))
+    """The epoch as the chain tells it, where the chain knows better than the journal."""
+    claims, deliveries = ledger.paid(epoch.number), ledger.deliveries(epoch.number)
+    state = ledger.states.get(epoch.number)
 
+    def told(turn: Turn) -> Turn:
+        paid = claims.get(turn.provider, 0 if epoch.over else turn.paid)
+        delivery = deliveries.get(turn.provider, turn.delivery)
+        silent = epoch.over and delivery is Delivery.WAITING
+        return replace(turn, paid=paid, delivery=Delivery.SILENT if silent else delivery)
 
-def _alarms(epochs: Sequence[Epoch], remarks: Sequence[Remark]) -> tuple[Alarm, ...]:
-    found = [_alarm(remark) for remark in remarks]
-    for epoch in epochs:
-        late = [turn.provider for turn in epoch.turns if not turn.committed and epoch.stage != "training"]
-        text = "was invited and did not commit in time"
-        found += [Alarm(epoch=epoch.number, kind="late", subject=name, text=text, grave=False) for name in late]
-        if epoch.outcome in ENDS:
-            grave = epoch.outcome != "EMPTY"
-            kind = f"epoch {epoch.outcome.lower()}"
-            found.append(Alarm(epoch=epoch.number, kind=kind, text=ENDS[epoch.outcome], grave=grave))
-        doubts = [check for check in epoch.checks if check.what.startswith("the published") and check.passed < check.of]
-        found += [Alarm(epoch=epoch.number, kind="doubted", text=_doubt(c), grave=False) for c in doubts]
-    return tuple(sorted(found, key=lambda alarm: -alarm.epoch))
-
-
-def _overdue(epochs: Sequence[Epoch], node: Node | None) -> list[Alarm]:
-    """Deadlines that the acquirer is missing now; only the chain's own clock counts."""
-    late = [e for e in epochs if node and e.stage in ACQUIRERS_TURN and 0 < e.deadline < node.time]
-    text = "the acquirer is past its deadline: anybody may expire the epoch, and its penalty goes to the providers"
-    return [Alarm(epoch=epoch.number, kind="late", text=text) for epoch in late]
-
-
-def _alarm(remark: Remark) -> Alarm:
-    grave = remark.kind in OFFENCES or remark.kind == "late"
-    return Alarm(epoch=remark.epoch, kind=remark.kind, subject=remark.subject, text=remark.detail, grave=grave)
-
-
-def _doubt(check: Check) -> str:
-    return f"{check.of - check.passed} of {check.of} providers did not confirm the published model"
-
-
-def _scheme(facts: Mapping[str, Any]) -> str:
-    return str(facts.get("terms", {}).get("settlement", {}).get("scheme", "exact"))
-
-
-def _family(steps: Steps, name: str) -> list[Step]:
-    return [step for key, step in steps.items() if key.startswith(name + " ") and name in ("scores", "advance", "drop")]
-
-
-def _of(steps: Steps, name: str, key: str | None, missing: Any) -> Any:
-    """A step's value, or one entry of it."""
-    if name not in steps:
-        return missing
-    value = steps[name].value
-    return value if key is None else value.get(key, missing)
+    return replace(
+        epoch,
+        turns=tuple(told(turn) for turn in epoch.turns),
+        transactions=tuple(one for one in ledger.transactions if one.epoch == epoch.number),
+        deposit=state.deposit if state else epoch.deposit,
+        reward=state.reward if state else epoch.reward,
+        refunded=ledger.refunded(epoch.number) or epoch.refunded,
+    )

@@ -2,16 +2,14 @@
 
 import os
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from martfl.dashboard import people
 from martfl.dashboard.document import standalone
 from martfl.dashboard.ledger import Ledger, ledger_in
 from martfl.dashboard.markup import section
-from martfl.dashboard.reading import journal_folder, read_story
+from martfl.dashboard.reading import Beside, journal_folder, read_story
 from martfl.dashboard.sections import navigation, sections
 from martfl.dashboard.story import Epoch, Story
 from martfl.dashboard.words import moment
@@ -23,7 +21,7 @@ def write_report(
     out: Path,
     *,
     ledger: Ledger | None = None,
-    extra: Mapping[str, Any] | None = None,
+    beside: Beside | None = None,
     provider: str | None = None,
 ) -> Path:
     """The report on the market whose acquirer's journal lies in `folder` (or in its folder `acquirer`).
@@ -31,9 +29,9 @@ def write_report(
     With `ledger` it covers everybody's transactions; without one it looks for an embedded chain beside the journal.
     With `provider` (an address) it holds only what concerns that provider, and can be handed to it.
     """
-    story = read_story(folder, ledger=ledger, extra=extra)
+    story = read_story(folder, ledger=ledger, beside=beside)
     if ledger is None and (found := ledger_in(journal_folder(folder).parent, story.contract)) is not None:
-        story = read_story(folder, ledger=found, extra=extra)
+        story = read_story(folder, ledger=found, beside=beside)
     return write_file(out, render_report(story) if provider is None else render_for(story, provider))
 
 

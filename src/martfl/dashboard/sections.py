@@ -6,8 +6,9 @@ from martfl.dashboard import costs, people
 from martfl.dashboard.charts import line_chart, score_chart
 from martfl.dashboard.markup import Html, h, join, section
 from martfl.dashboard.people import role_badge
-from martfl.dashboard.story import STAGES, Alarm, Epoch, Story
+from martfl.dashboard.story import STAGES, Alarm, Epoch, Story, Turn
 from martfl.dashboard.words import (
+    DELIVERY_WORDS,
     STAGE_WORDS,
     label,
     moment,
@@ -22,13 +23,10 @@ from martfl.dashboard.words import (
 )
 
 MOST_ALARMS = 60
-SHAPES = {
-    "single gathered": "one close group",
-    "single scattered": "one loose group, which is cut in two",
-    "several clusters": "several groups",
-}
-REASONS = ("provider", "decision", "score", "weight", "paid", "why")
-NUMBERS = ("score", "weight", "paid")
+NUMBERS = ("asked", "bought at", "score", "weight", "bonus", "paid")
+DECISIONS = ("provider", "decision", "asked", "bought at", "delivery", "score", "weight", "bonus", "paid")
+CLASSES = {**dict.fromkeys(NUMBERS, "number"), "delivery": "delivery"}
+POSTED = ("buy", "accept", "publish_model", "verify_aggregation")  # transactions that an epoch's line links to
 
 
 def sections(story: Story, *, detailed: int | None = None) -> dict[str, Html]:
@@ -96,8 +94,8 @@ def _in_words(story: Story, paid: int, winners: int, grave: int) -> str:
         f"{plural(len(story.parties), 'provider')} offered updates of a model to one acquirer over "
         f"{plural(len(story.epochs), 'epoch')}.",
         f"The {words} went from {percent(start)} to {percent(now)}." if now is not None else "",
-        f"{money(story, paid)} went to {plural(winners, 'provider')}; what was not bought was never handed over.",
-        f"{plural(len(caught), 'provider was', 'providers were')} caught cheating and paid nothing in that epoch."
+        f"{money(story, paid)} went to {plural(winners, 'provider')}; what was not bought, nobody has read.",
+        f"{plural(len(caught), 'provider was', 'providers were')} caught cheating: no weight, no bonus."
         if caught
         else "",
         "No alarm was raised." if not grave else "",
@@ -115,7 +113,7 @@ def _accuracies(story: Story) -> tuple[float | None, float | None, str]:
 
 def _alarms(story: Story) -> Html:
     if not story.alarms:
-        return section("alarms", "Alarms", h("p", "None: nobody was late, dropped, or caught.", class_="calm"))
+        return section("alarms", "Alarms", h("p", "None: nobody was late, silent, or caught.", class_="calm"))
     shown = [_alarm(story, alarm) for alarm in story.alarms[:MOST_ALARMS]]
     more = len(story.alarms) - len(shown)
     rest = h("p", f"… and {plural(more, 'earlier one')}.") if more > 0 else None
@@ -183,11 +181,11 @@ def _accuracy(story: Story) -> Html:
 
 def _decisions(story: Story, shown: int) -> Html:
     words = (
-        "A score is the cosine between a provider's update and the epoch's baseline, computed under encryption: the "
-        "acquirer learns this one number per baseline and nothing else before it buys. Scores are grouped into "
-        "clusters; the rule "
-        f"“{story.rule or 'of the terms'}” then decides who is bought and at which weight. Height is weight: points at "
-        "the bottom are not part of the model."
+        "Every provider names what it asks. A score is the cosine between its update and a baseline of the acquirer's, "
+        "computed under encryption: before it buys, the acquirer learns these few numbers and nothing else. The rule "
+        f"“{story.rule or 'of the terms'}” decides from them whom to buy, and from what was bought who is in the "
+        "model, and at which weight. Scores are shown to two decimals, and once the epoch is over. Height is weight: "
+        "points at the bottom are not part of the model."
     )
     hidden = len(story.epochs) - shown
     rest = h("p", f"The latest {shown} epochs are shown in full.", class_="note") if hidden > 0 else None
@@ -196,38 +194,57 @@ def _decisions(story: Story, shown: int) -> Html:
 
 def _epoch(story: Story, epoch: Epoch, *, latest: bool) -> Html:
     names = {turn.provider: label(story, turn.provider) for turn in epoch.turns}
-    bought = sum(turn.weight > 0 for turn in epoch.turns)
-    judged = sum(bool(turn.role) for turn in epoch.turns)
-    line = f"Epoch {epoch.number}: {bought} of {plural(judged, 'provider')} bought by weight" if judged else None
-    title = h("summary", h("span", line or f"Epoch {epoch.number}: {verdict(epoch)}"))
-    shape = f"The scores form {SHAPES.get(epoch.distribution, epoch.distribution)}. " if epoch.distribution else ""
-    asked = f"{plural(epoch.baselines, 'encrypted baseline')} sent. " if epoch.baselines else ""
-    model = join(["New model: ", h("code", short(epoch.model), title=epoch.model), ". "]) if epoch.model else None
-    posted = [t for t in epoch.transactions if t.function in ("prepare", "publish_model", "verify_aggregation")]
-    links = [join([t.function.replace("_", " "), " ", transaction_link(story, t.hash), " "]) for t in posted]
-    note = h("p", shape, asked, model, ["On chain: ", links] if links else None)
-    inner = h("details", title, note, score_chart(epoch, names), _reasons(story, epoch), open=latest)
+    bought = sum(turn.price is not None for turn in epoch.turns)
+    weighed = sum(turn.weight > 0 for turn in epoch.turns)
+    counts = f"{bought} of {plural(len(epoch.turns), 'provider')} bought, {weighed} in the model"
+    line = counts if bought or epoch.over else verdict(epoch)
+    note = h("p", _facts(story, epoch))
+    title = h("summary", h("span", f"Epoch {epoch.number}: {line}"))
+    inner = h("details", title, note, score_chart(epoch, names), _decided(story, epoch), open=latest)
     return h("section", inner, id=f"epoch-{epoch.number}", aria_label=f"Epoch {epoch.number}")
 
 
-def _reasons(story: Story, epoch: Epoch) -> Html | None:
-    turns = sorted((t for t in epoch.turns if t.role or t.offence), key=lambda t: (-t.weight, -(t.score or -2.0)))
+def _facts(story: Story, epoch: Epoch) -> list[Html]:
+    """What there is to say about an epoch as a whole."""
+    said = []
+    if epoch.baselines:
+        said.append(join([f"{plural(epoch.baselines, 'encrypted baseline')} sent. "]))
+    if epoch.model:
+        said.append(join(["New model: ", h("code", short(epoch.model), title=epoch.model), ". "]))
+    posted = [one for one in epoch.transactions if one.function in POSTED]
+    links = [join([one.function.replace("_", " "), " ", transaction_link(story, one.hash), " "]) for one in posted]
+    return [*said, join(["On chain: ", links])] if links else said
+
+
+def _decided(story: Story, epoch: Epoch) -> Html | None:
+    """A line for each provider, and under it why."""
+    turns = sorted((t for t in epoch.turns if t.committed), key=lambda t: (-t.weight, -(t.price or 0), -(t.ask or 0)))
     if not turns:
         return None
-    head = h("tr", [h("th", name, scope="col", class_="number" if name in NUMBERS else None) for name in REASONS])
-    rows = [
-        h(
-            "tr",
-            h("th", party_link(story, turn.provider), scope="row"),
-            h("td", role_badge(role_of(turn))),
-            h("td", "–" if turn.score is None else f"{turn.score:.3f}", class_="number", data_label="score"),
-            h("td", percent(turn.weight) if turn.weight else "–", class_="number", data_label="weight"),
-            h("td", "–" if turn.paid is None else money(story, turn.paid), class_="number", data_label="paid"),
-            h("td", h("bdi", f"{turn.offence}: {turn.evidence}" if turn.offence else turn.reason), class_="why"),
-        )
-        for turn in turns
-    ]
-    return h("table", h("thead", head), h("tbody", rows), class_="cards")
+    head = h("tr", [h("th", name, scope="col", class_=CLASSES.get(name)) for name in DECISIONS])
+    rows = [row for turn in turns for row in _turn(story, turn)]
+    return h("table", h("thead", head), h("tbody", rows), class_="cards decided")
+
+
+def _turn(story: Story, turn: Turn) -> list[Html]:
+    def amount(value: int | None) -> str:
+        return money(story, value) if value else "–"
+
+    values = {
+        "asked": amount(turn.ask),
+        "bought at": amount(turn.price),
+        "score": "–" if turn.score is None else f"{turn.score:.2f}",
+        "weight": percent(turn.weight) if turn.weight else "–",
+        "bonus": amount(turn.bonus),
+        "paid": amount(turn.paid),
+    }
+    cells = {name: h("td", value, class_="number", data_label=name) for name, value in values.items()}
+    delivery = h("td", DELIVERY_WORDS[turn.delivery] or "–", class_="delivery", data_label="delivery")
+    order = [cells["asked"], cells["bought at"], delivery, *(cells[name] for name in NUMBERS[2:])]
+    why = f"{turn.offence}: {turn.evidence}" if turn.offence and turn.evidence else turn.offence or turn.reason
+    name, role = h("th", party_link(story, turn.provider), scope="row"), h("td", role_badge(role_of(turn)))
+    first = h("tr", name, role, order, class_="told" if why else None)
+    return [first, h("tr", h("td", h("bdi", why), class_="why", colspan=len(DECISIONS)))] if why else [first]
 
 
 def _market(story: Story) -> Html:
@@ -238,7 +255,7 @@ def _market(story: Story) -> Html:
         ("selection rule", story.rule or "–"),
         ("settlement", story.scheme or "–"),
         ("model parameters", f"{story.parameters:,}" if story.parameters else "–"),
-        ("flat fee for a look", money(story, story.fee)),
+        ("ask, where a provider names none", money(story, story.ask)),
         ("stages", "; ".join(f"{stage}: {STAGE_WORDS[stage]}" for stage in STAGES[:-1])),
     ]
     rows = [h("div", h("dt", name), h("dd", value)) for name, value in facts]

@@ -1,30 +1,53 @@
-"""What happened in a market, ready to be shown: plain values, no journal, no chain, no HTML."""
+"""What happened in a market, ready to be shown: plain values, no journal, no chain, no HTML, no sentences."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
 
 WHOLE = 1 << 16  # what the integer weights of an epoch sum to
 
-# Where an epoch stands, from the acquirer's journal: the last step that is done → what is going on now.
-PHASES = {
-    "open": "training",
-    "invite": "scoring",
-    "scores": "scoring",
-    "advance": "scoring",
-    "select": "buying",
-    "prepare": "delivery",
-    "collect": "aggregation",
-    "aggregate": "aggregation",
-    "publish": "checking",
-    "hand out": "checking",
-    "settle": "settlement",
-    "claim": "payment",
-    "closed": "payment",
-    "learn": "payment",
-    "over": "over",
-}
-STAGES = ("training", "scoring", "buying", "delivery", "aggregation", "checking", "settlement", "payment", "over")
+
+class Stage(StrEnum):
+    """What is going on in an epoch, in the order in which it goes on."""
+
+    TRAINING = "training"
+    COMMITTING = "committing"
+    SCORING = "scoring"
+    BUYING = "buying"
+    AGGREGATION = "aggregation"
+    CHECKING = "checking"
+    SETTLEMENT = "settlement"
+    PAYMENT = "payment"
+    OVER = "over"
+
+
+STAGES = tuple(Stage)
+
+
+class Delivery(StrEnum):
+    """How a bought update came over, as far as chain or journal say."""
+
+    NONE = "not bought"
+    WAITING = "awaited"  # bought; neither key nor answer yet
+    LISTED = "listed"  # part of the published model
+    ACCEPTED = "accepted"  # the acquirer said on chain that it has it
+    REVEALED = "key on chain"  # the provider put its key there, open to refutation
+    REFUTED = "refuted"  # the key opens something else than was committed to
+    SILENT = "silent"  # no key came in time
+
+
+class CheckKind(StrEnum):
+    """What was checked."""
+
+    BASE = "the model to train on is the one on chain"
+    OFFER = "what a provider shows opens its commitment"
+    SCORE = "encrypted scores are well-formed and in range"
+    KEY = "keys open what was committed to"
+    HONESTY = "bought updates have the scores that were given"
+    SUM = "the new model's commitment is the weighted sum of the listed ones"
+    PROOF = "the proof over randomly drawn parameters is valid"
+    MODEL = "the published model is the one on chain"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,17 +67,22 @@ class Turn:
 
     provider: str
     committed: bool = False
-    score: float | None = None  # the one that was decided by
+    ask: int | None = None  # None: it showed no offer
+    price: int | None = None  # None: it was not bought
+    delivery: Delivery = Delivery.NONE
+    score: float | None = None  # two decimals; None until the epoch is over
     role: str = ""  # empty until it is judged
-    cluster: int = -1
-    reason: str = ""
+    reason: str = ""  # empty until the epoch is over
     weight: float = 0.0  # part of the aggregate
-    advance: bool = False  # bought for a look, at the flat fee
-    delivered: bool = False
     checked: bool = False  # found the published model to be the one on chain
     paid: int | None = None  # None: not known yet
     offence: str = ""  # what it was caught at
     evidence: str = ""
+
+    @property
+    def bonus(self) -> int:
+        """What it got beside its price: its part of the rest of the reward, by weight."""
+        return max((self.paid or 0) - (self.price or 0), 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +90,7 @@ class Check:
     """A check, by whom, of how many, and how many passed."""
 
     who: str
-    what: str
+    kind: CheckKind
     passed: int
     of: int
 
@@ -83,18 +111,15 @@ class Epoch:
     """One epoch as far as it has come."""
 
     number: int
-    stage: str  # one of STAGES
+    stage: Stage
     outcome: str = ""  # how it ended: the contract's phase, e.g. SETTLED
     opened: float = 0.0  # wall clock
     latest: float = 0.0  # when the last step was written
-    deadline: int = 0  # chain time by which the stage must be over
+    deadline: int = 0  # chain time by which the stage must be over; 0: nothing is due
     turns: tuple[Turn, ...] = ()
-    distribution: str = ""
-    centroids: tuple[float, ...] = ()
     baselines: int = 0
     deposit: int = 0
     reward: int = 0
-    fees: int = 0
     refunded: int = 0
     accuracy: float | None = None  # on the acquirer's root data
     tested: float | None = None  # on test data, where the run has some
@@ -108,7 +133,17 @@ class Epoch:
     @property
     def over(self) -> bool:
         """Whether nothing more will happen in it."""
-        return self.stage == "over"
+        return self.stage is Stage.OVER
+
+    @property
+    def penalty(self) -> int:
+        """What the acquirer loses if it publishes nothing in time."""
+        return self.deposit - self.reward
+
+    @property
+    def spent(self) -> int:
+        """The sum of all prices."""
+        return sum(turn.price or 0 for turn in self.turns)
 
     @property
     def paid(self) -> int:
@@ -116,9 +151,19 @@ class Epoch:
         return sum(turn.paid or 0 for turn in self.turns)
 
     @property
+    def bonus(self) -> int:
+        """Of that, by weight."""
+        return sum(turn.bonus for turn in self.turns)
+
+    @property
+    def forfeited(self) -> int:
+        """The penalty of a failed epoch: it stays in the contract, and is nobody's."""
+        return self.penalty if self.outcome == "FAILED" else 0
+
+    @property
     def held(self) -> int:
-        """Put in and not taken out yet."""
-        return self.deposit + self.fees - self.paid - self.refunded
+        """Put in, and neither taken out nor forfeited yet."""
+        return self.deposit - self.paid - self.refunded - self.forfeited
 
     def gas(self) -> dict[str, int]:
         """Gas by function, as far as transactions are known."""
@@ -162,8 +207,8 @@ class Story:
     rule: str = ""
     scheme: str = ""
     parameters: int = 0
-    token: str = ""  # empty: the chain's own coin
-    fee: int = 0
+    token: str = ""  # empty or zero: the chain's own coin
+    ask: int = 0  # of the terms, where a provider names none of its own
     start_accuracy: float | None = None
     start_tested: float | None = None
     whole_ledger: bool = False  # transactions of all parties, not only of the acquirer

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from martfl.amounts import COIN
 from martfl.dashboard.lab_report import is_lab
 from martfl.dashboard.reading import read_story
 from martfl.dashboard.story import Epoch
-from martfl.dashboard.words import ETHER, label
+from martfl.dashboard.words import label
 from martfl.errors import InputError
 from martfl.lab.config import RunConfig
 from martfl.lab.metrics import RoundRow
@@ -36,7 +37,7 @@ def track_market(folder: Path, out: Path) -> Path:
                 board.add_scalar(tag, value, epoch.number, walltime=epoch.latest)
             for turn in epoch.turns:
                 board.add_scalar(f"weight/{names[turn.provider]}", turn.weight, epoch.number, walltime=epoch.latest)
-                paid = (turn.paid or 0) / ETHER
+                paid = (turn.paid or 0) / COIN
                 board.add_scalar(f"paid/{names[turn.provider]}", paid, epoch.number, walltime=epoch.latest)
     return out
 
@@ -101,12 +102,14 @@ def _epoch_values(epoch: Epoch) -> dict[str, float]:
     values = {
         "accuracy/root": epoch.accuracy,
         "accuracy/test": epoch.tested,
-        "money/paid": epoch.paid / ETHER,
-        "money/deposit": epoch.deposit / ETHER,
+        "money/paid": epoch.paid / COIN,
+        "money/deposit": epoch.deposit / COIN,
         "cost/gas": sum(epoch.gas().values()),
         "cost/bytes": sum(epoch.sent.values()) + sum(epoch.received.values()),
         "cost/seconds": sum(epoch.seconds.values()),
-        "providers/bought": sum(turn.weight > 0 for turn in epoch.turns),
+        "money/prices": epoch.spent / COIN,
+        "providers/bought": sum(turn.price is not None for turn in epoch.turns),
+        "providers/weighed": sum(turn.weight > 0 for turn in epoch.turns),
         "providers/caught": sum(bool(turn.offence) for turn in epoch.turns),
     }
     return {tag: float(value) for tag, value in values.items() if value is not None}

@@ -2,10 +2,10 @@
 
 import time
 
+from martfl.amounts import coins
 from martfl.dashboard.markup import Html, h, name_text
-from martfl.dashboard.story import Epoch, Party, Story, Turn
+from martfl.dashboard.story import Delivery, Epoch, Party, Stage, Story, Turn
 
-ETHER = 10**18
 SHORT = 10  # characters of an address or hash that are shown
 EXPLORERS = {
     1: "https://etherscan.io/tx/",
@@ -14,31 +14,40 @@ EXPLORERS = {
     560048: "https://hoodi.etherscan.io/tx/",
 }
 ROLE_WORDS = {
-    "baseline": "bought as the yardstick of the epoch",
-    "high quality": "bought, full weight",
-    "qualified": "bought, lower weight",
-    "candidate": "bought for a look only",
-    "dropped": "judged and not bought",
-    "spared": "good enough, not drawn",
+    "baseline": "the yardstick of the epoch",
+    "high quality": "good, at full weight",
+    "qualified": "good enough, at lower weight",
+    "candidate": "looked at, without weight",
+    "dropped": "judged and left out",
+    "spared": "good enough, not chosen this time",
     "silent": "gave no valid score",
-    "caught": "cheated, found out, dropped on chain",
+    "caught": "cheated, and was found out",
+}
+DELIVERY_WORDS = {
+    Delivery.NONE: "",
+    Delivery.WAITING: "its key is awaited",
+    Delivery.LISTED: "in the model",
+    Delivery.ACCEPTED: "accepted",
+    Delivery.REVEALED: "key on chain",
+    Delivery.REFUTED: "refuted",
+    Delivery.SILENT: "no key came",
 }
 STAGE_WORDS = {
-    "training": "providers train and commit",
-    "scoring": "updates are scored under encryption",
-    "buying": "the purchase goes on chain",
-    "delivery": "bought updates are handed over",
-    "aggregation": "the new model is computed",
-    "checking": "providers check the new model",
-    "settlement": "the contract settles",
-    "payment": "everybody claims",
-    "over": "over",
+    Stage.TRAINING: "providers train and seal their updates",
+    Stage.COMMITTING: "commitments go on chain",
+    Stage.SCORING: "offers are shown, updates scored under encryption",
+    Stage.BUYING: "sealed updates are bought, keys go over",
+    Stage.AGGREGATION: "the new model is computed and published",
+    Stage.CHECKING: "providers check the new model",
+    Stage.SETTLEMENT: "the contract settles; keys on chain are answered",
+    Stage.PAYMENT: "everybody is paid",
+    Stage.OVER: "over",
 }
 
 
 def money(story: Story, amount: int) -> str:
-    """The chain's coin with four digits; a token, whose decimals are not known here, in its smallest unit."""
-    return f"{amount:,} units" if story.token else f"{amount / ETHER:,.4f} ETH"
+    """An amount in the market's money."""
+    return coins(amount, token=story.token)
 
 
 def percent(share: float | None, digits: int = 1) -> str:
@@ -113,43 +122,56 @@ def verdict(epoch: Epoch) -> str:
     return epoch.outcome.lower() if epoch.over else STAGE_WORDS[epoch.stage]
 
 
-def turn_sentence(story: Story, epoch: Epoch, turn: Turn) -> str:
-    """One provider's epoch in two or three sentences: what happened, why, what it was paid."""
-    parts = [_what(epoch, turn)]
-    if turn.reason and not turn.offence:
-        parts.append(f"Why: {turn.reason.rstrip('.')}.")
-    if turn.paid is not None:
-        parts.append(_pay(story, epoch, turn))
-    return " ".join(parts)
-
-
-def _what(epoch: Epoch, turn: Turn) -> str:
-    if not turn.committed:
-        return "You were invited; no commitment of yours is known."
-    if turn.offence:
-        return f"You committed, and were caught: {turn.offence} ({turn.evidence}). Your share went to the others."
-    if not turn.role:
-        return "You committed to your update; it has not been judged yet."
-    score = "no valid score" if turn.score is None else f"a score of {turn.score:.3f}"
-    if turn.weight:
-        return f"You committed, got {score}, and {percent(turn.weight)} of the new model is yours."
-    return f"You committed, got {score}; your update is not part of the new model ({ROLE_WORDS[turn.role]})."
-
-
-def _pay(story: Story, epoch: Epoch, turn: Turn) -> str:
-    if not turn.paid:
-        unseen = not (turn.advance or turn.weight or turn.offence)
-        return "You were paid nothing" + (", and nobody has seen your update." if unseen else ".")
-    share = round(epoch.reward * turn.weight)
-    parts = [f"{money(story, share)} for the weight"] if share else []
-    if turn.advance and story.fee:
-        parts.append(f"{money(story, story.fee)} flat fee for an early look")
-    rest = turn.paid - share - (story.fee if turn.advance else 0)
-    if rest > epoch.reward // 10_000:
-        parts.append(f"{money(story, rest)} from what others lost")
-    return f"You were paid {money(story, turn.paid)}: " + ", ".join(parts) + "."
-
-
 def really(party: Party) -> str:
     """What a demo's provider really did."""
     return party.behaviour.replace("-", " ")
+
+
+# --- one provider's epoch in a few sentences -------------------------------------------------------------------------
+
+
+def turn_sentence(story: Story, epoch: Epoch, turn: Turn) -> str:
+    """What happened, why, what it was paid."""
+    parts = [_offered(story, turn), _bought(story, turn), _caught(turn), _judged(turn), _pay(story, turn)]
+    return " ".join(part for part in parts if part)
+
+
+def _offered(story: Story, turn: Turn) -> str:
+    if not turn.committed:
+        return "You were invited; no commitment of yours is known."
+    if turn.ask is None:
+        return "You committed to your update; what you ask for it is not known yet."
+    return f"You committed to your update and asked {money(story, turn.ask)} for it."
+
+
+def _bought(story: Story, turn: Turn) -> str:
+    if turn.price is None:
+        return "It was not bought, and nobody has seen it." if turn.role else ""
+    after = {
+        Delivery.WAITING: "your key is awaited",
+        Delivery.LISTED: f"{percent(turn.weight)} of the new model is yours",
+        Delivery.ACCEPTED: "the acquirer has it, and it is not part of the new model",
+        Delivery.REVEALED: "your key is on chain, which counts as handing it over",
+        Delivery.REFUTED: "your key was refuted on chain: it opens something else than you committed to",
+        Delivery.SILENT: "no key of yours came in time",
+    }
+    return f"It was bought at {money(story, turn.price)}; {after.get(turn.delivery, 'it is paid for')}."
+
+
+def _caught(turn: Turn) -> str:
+    return f"You were caught: {turn.offence}{f' ({turn.evidence})' if turn.evidence else ''}." if turn.offence else ""
+
+
+def _judged(turn: Turn) -> str:
+    return f"Why: {turn.reason.rstrip('.')}." if turn.reason and not turn.offence else ""
+
+
+def _pay(story: Story, turn: Turn) -> str:
+    if turn.paid is None:
+        return ""
+    if not turn.paid:
+        return "You were paid nothing."
+    if not turn.bonus:
+        return f"You were paid your price, {money(story, turn.paid)}."
+    parts = f"your price of {money(story, turn.price or 0)} and a bonus of {money(story, turn.bonus)} by weight"
+    return f"You were paid {money(story, turn.paid)}: {parts}."

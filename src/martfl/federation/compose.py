@@ -1,8 +1,8 @@
 """Putting a role together from files: terms, wallet, chain, contract, task, data, journal."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,17 +12,20 @@ from eth_utils.address import is_address
 
 from martfl.chain import accounts
 from martfl.chain.network import Chain
+from martfl.chain.open import open_trading
 from martfl.chain.profiles import RpcProfile, load_profiles
-from martfl.chain.trading import Trading, open_trading
+from martfl.chain.trading import Trading
 from martfl.errors import InputError
 from martfl.market.acquirer import deploy_market
-from martfl.market.errors import TermsError
+from martfl.market.errors import MarketError, TermsError
 from martfl.market.journal import Journal
+from martfl.market.meter import Meter
+from martfl.market.provider import Provider
 from martfl.market.settling import Settler, make_settler
-from martfl.market.task import Task, load_entry
+from martfl.market.task import Task, load_task
 from martfl.market.terms import Terms, load_terms
 
-MARKETS = "markets"
+MARKETS, METERS = "markets", "meters"  # folders in the user's martfl home
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,16 @@ def role_folder(terms: Terms, account: LocalAccount, *, role: str, folder: Path 
     if folder is not None:
         return folder
     where = terms.chain.contract.lower() or f"undeployed-{terms.hash.hex()[:16]}"
-    return accounts.default_folder().parent / MARKETS / where / f"{role}-{account.address.lower()}"
+    return _home() / MARKETS / where / f"{role}-{account.address.lower()}"
+
+
+def meter_file(account: LocalAccount) -> Path:
+    """Where a seller counts the scores that it gave: one file for a wallet, whatever the market."""
+    return _home() / METERS / f"{account.address.lower()}.sqlite"
+
+
+def _home() -> Path:
+    return accounts.default_folder().parent
 
 
 @contextmanager
@@ -67,6 +79,11 @@ def open_role_chain(terms: Terms, *, config: Path | None, folder: Path) -> Itera
             "parties on different machines need a chain that all can reach: [chain] profile must name one with an "
             f"`rpc` in martfl.toml (there: {known}), got {terms.chain.profile!r}"
         )
+    if profile.depth > terms.deadlines.margin:
+        raise InputError(
+            f"[chains.{profile.name}] {profile.confirmations} confirmations, a block every {profile.block_time:g} s, "
+            f"must not take longer than the market's margin of {terms.deadlines.margin} s, got {profile.depth:g} s"
+        )
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with replace(profile, store=profile.store or folder / "transactions.sqlite").open() as chain:
         chain.check()
@@ -75,33 +92,45 @@ def open_role_chain(terms: Terms, *, config: Path | None, folder: Path) -> Itera
 
 @contextmanager
 def open_place(
-    market: Path, *, account: LocalAccount, role: str, config: Path | None = None, folder: Path | None = None
+    market: Path,
+    *,
+    account: LocalAccount,
+    role: str,
+    config: Path | None = None,
+    folder: Path | None = None,
+    allowed: Collection[str] = (),
 ) -> Iterator[Place]:
-    """Everything that a role needs but its data; closed at the end."""
+    """Everything that a role needs but its data; closed at the end. `allowed` are modules whose tasks may run here."""
     terms = load_terms(market)
     contract = terms.chain.contract
     if not is_address(contract):
         raise TermsError(f"{market} must name the market's contract ([chain] contract), got {contract!r}")
     place = role_folder(terms, account, role=role, folder=folder)
     with open_role_chain(terms, config=config, folder=place) as chain, Journal(place / "journal") as journal:
-        task = make_task(terms)
+        task = load_task(terms.task.entry, terms.task.options, allowed=allowed)
         settler = make_settler(terms, parameters=task.initial().size)
         trading = open_trading(chain, contract, since=terms.chain.since)
         yield Place(terms, chain, trading, task, settler, journal, account)
 
 
-def make_task(terms: Terms) -> Task:
-    """The task that the terms name."""
-    task: Task = load_entry(terms.task.entry)(**terms.task.options)
-    return task
+@contextmanager
+def open_provider(
+    place: Place, data: Any, *, name: str = "", ask: int | None = None, meter: Path | None = None
+) -> Iterator[Provider]:
+    """The provider of a place; refuses where the chain's terms are not the file's."""
+    if place.trading.terms().acquirer == place.account.address:
+        raise MarketError("the market's acquirer cannot sell to itself: join with another wallet")
+    with closing(Meter(meter or meter_file(place.account))) as count:
+        parts = (place.terms, place.task, data, place.trading, place.settler, place.journal, count, place.account)
+        yield Provider(*parts, name=name, ask=ask)
 
 
-def deploy(market: Path, *, chain: Chain, account: LocalAccount) -> Trading:
+def deploy(market: Path, *, chain: Chain, account: LocalAccount, allowed: Collection[str] = ()) -> Trading:
     """Put the market's contract on chain, once, and write its address into the file."""
     terms = load_terms(market)
     if terms.chain.contract:
         raise InputError(f"{market} names a contract already: {terms.chain.contract}")
-    task = make_task(terms)
+    task = load_task(terms.task.entry, terms.task.options, allowed=allowed)
     settler = make_settler(terms, parameters=task.initial().size)
     key = f"deploy {terms.hash.hex()}"
     trading = deploy_market(chain, terms=terms, settler=settler, initial=task.initial(), account=account, key=key)

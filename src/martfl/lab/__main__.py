@@ -11,11 +11,11 @@ from pathlib import Path
 from martfl.errors import MartflError
 from martfl.lab.command import Request, execute, parse_seeds, parse_settings
 from martfl.lab.config import RunConfig
-from martfl.lab.experiment import Runtime
 from martfl.lab.plan import as_text, load_plan, overview
 from martfl.lab.records import to_json
 from martfl.lab.result import RunResult
 from martfl.lab.runner import Workers, run_jobs
+from martfl.lab.runtime import Runtime
 from martfl.lab.suite import describe
 from martfl.lab.trainer import STRATEGIES
 from martfl.lab.workers import Listener
@@ -111,8 +111,8 @@ def _workers(options: argparse.Namespace) -> Workers:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    from martfl.bench.lab import DATASETS, bench_lab
     from martfl.lab.measured import keep_bench
+    from martfl.lab.timing import DATASETS, bench_lab
 
     names = tuple(options.datasets.split(",")) if options.datasets else DATASETS
     timings = []

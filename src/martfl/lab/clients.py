@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -14,11 +13,9 @@ from martfl.lab.config import RunConfig
 from martfl.lab.data import Dataset
 from martfl.lab.models import Model
 from martfl.lab.randomness import stream
+from martfl.lab.runtime import Runtime
 from martfl.lab.splits import Split, rows_of
 from martfl.lab.trainer import LocalTraining, Plan, Shards, Trainer, make_plan, make_shards, make_trainer
-
-if TYPE_CHECKING:
-    from martfl.lab.experiment import Runtime
 
 ACQUIRER = 0  # its number in random streams; provider i has i + 1
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import martfl
 from martfl.errors import InputError
-from martfl.lab.experiment import Runtime
 from martfl.lab.result import RunResult
+from martfl.lab.runtime import Runtime
 from martfl.lab.workers import Done, Job, Listener, Work, failed, in_time, run_job
 
 TRIES = 5  # of a run whose worker dies under it

@@ -10,9 +10,9 @@ from typing import Any
 
 from martfl.errors import InputError
 from martfl.lab.config import RunConfig, make_config
-from martfl.lab.experiment import Runtime
 from martfl.lab.result import RunResult
 from martfl.lab.runner import Workers, run_all
+from martfl.lab.runtime import Runtime
 from martfl.lab.suite import load_experiment, select
 from martfl.lab.workers import Listener
 

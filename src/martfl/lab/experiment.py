@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,21 +20,9 @@ from martfl.lab.quantise import integer_change, make_quantiser, start_integers, 
 from martfl.lab.randomness import device_stream, stream
 from martfl.lab.result import RunResult, best_round, key_of, summarise
 from martfl.lab.rules import Decision, RoundView
+from martfl.lab.runtime import Runtime
 from martfl.lab.setup import Setup, make_setup
 from martfl.lab.trainer import name_of
-
-
-@dataclass(frozen=True)
-class Runtime:
-    """Where and how a run is computed; none of it is part of the run's identity."""
-
-    device: str = "cpu"
-    trainer: str = "auto"
-    memory_mb: int | None = None
-    memory_share: float = 1.0  # of what is free, where no number is given
-    workers: int | None = None
-    data: Path | None = None
-    checkpoint_every: int = 10  # rounds
 
 
 def run_experiment(

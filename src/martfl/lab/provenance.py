@@ -27,6 +27,7 @@ from martfl.selection import STRATEGIES
 
 RUN = (Place("martfl.lab.experiment", "run_experiment"), Place("martfl.lab.data.base", "Dataset"))
 QUANTISE = "martfl.lab.quantise:"  # entered only by runs that aggregate in integers
+VALUE = "martfl.valuation.strategy:"  # entered only by runs that weigh by what updates add
 TRAINERS = {
     "batched": Place("martfl.lab.trainer.batched", "BatchedTrainer"),
     "loop": Place("martfl.lab.trainer.loop", "LoopTrainer"),
@@ -70,7 +71,8 @@ def is_current(config: RunConfig, made: Provenance) -> bool:
 def revision(config: RunConfig, *, trainer: str) -> str:
     """The digest of everything in the sources that can change the run's result."""
     parts, filled = _parts(config), config.filled()
-    cut = CUT if config.quantise else CUT | {QUANTISE}
+    unused = {QUANTISE: not config.quantise, VALUE: not config.rule_params.get("value")}
+    cut = CUT | {place for place, is_unused in unused.items() if is_unused}
     roots = [*RUN, TRAINERS.get(trainer, RUN[0]), *map(_place, parts)]
     strange = tuple(_text(part) for part in parts if not part.__module__.startswith(f"{martfl.__name__}."))
     return _digest(tuple(roots), cut, (repr(preset_of(filled.dataset)), *strange))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from martfl.errors import InputError
 from martfl.lab.config import RunConfig
-from martfl.lab.experiment import Runtime
 from martfl.lab.result import RunResult
+from martfl.lab.runtime import Runtime
 from martfl.lab.store import Store
 from martfl.lab.suite import check_runs
 from martfl.lab.workers import Done, Job, Listener, Work, here, processes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -21,11 +20,9 @@ from martfl.lab.models import Model, make_model
 from martfl.lab.quantise import make_quantiser
 from martfl.lab.randomness import stream
 from martfl.lab.rules import Rule, make_rule
+from martfl.lab.runtime import Runtime
 from martfl.lab.splits import Split, make_split, rows_of, wrong_labels
 from martfl.lab.trainer import prepare_device
-
-if TYPE_CHECKING:
-    from martfl.lab.experiment import Runtime
 
 
 @dataclass(frozen=True)

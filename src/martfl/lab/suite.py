@@ -102,14 +102,14 @@ def select(runs: Iterable[RunConfig], only: Sequence[str]) -> tuple[RunConfig, .
     for term in only:
         key, sign, value = term.partition("=")
         key = key.strip().replace("-", "_")
-        if not sign or key not in KEYS:
+        if not sign or key not in {*KEYS, "threat"}:
             raise InputError(f"--only takes KEY=VALUE with a setting as its key, got {term!r}")
         wanted.setdefault(key, set()).update(_plain(part) for part in value.split(","))
     return tuple(run for run in runs if all(_matches(run, key, values) for key, values in wanted.items()))
 
 
 def _matches(run: RunConfig, key: str, values: set[str]) -> bool:
-    names = {run.rule, run.name} if key == "rule" else {getattr(run.filled(), key)}
+    names = {run.rule, run.name} if key == "rule" else {getattr(run if key == "threat" else run.filled(), key)}
     return bool({_plain(name) for name in names} & values)
 
 

@@ -17,10 +17,11 @@ from pathlib import Path
 import torch
 
 from martfl.lab.config import RunConfig
-from martfl.lab.experiment import Runtime, run_experiment
+from martfl.lab.experiment import run_experiment
 from martfl.lab.metrics import RoundRow
 from martfl.lab.provenance import UNKNOWN
 from martfl.lab.result import RunResult, key_of
+from martfl.lab.runtime import Runtime
 
 
 @dataclass(frozen=True)

@@ -1,29 +1,31 @@
 """A party's memory: an SQLite file in which every step is on disk before its consequence is relied on.
 
-A step has a name and an epoch; `once` runs its work the first time and recalls the result ever after, so that a party
-killed at any point goes on by being started again. Secrets and large arrays are blobs beside the steps. Remarks are
-what happened to whom, for reputation, reports and alarms.
+A step is of a kind (`steps`) and of an epoch; `once` runs its work the first time and recalls the result ever after, so
+that a party killed at any point goes on by being started again. Secrets and large arrays are blobs beside the steps.
+Remarks are what happened to whom, for reputation, reports and alarms.
 """
 
 import fcntl
-import json
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
+from martfl.market.codec import from_json, to_json
 from martfl.market.errors import JournalError
+from martfl.market.steps import S, Step
 
-T = TypeVar("T")
 NAME = "journal.sqlite"
+VERSION = 2  # the form of steps and blobs; a journal of another form is refused
 
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS steps (epoch INTEGER, step TEXT, value TEXT NOT NULL, at REAL NOT NULL,
-                                  seconds REAL NOT NULL, PRIMARY KEY (epoch, step));
+CREATE TABLE IF NOT EXISTS steps (epoch INTEGER, step TEXT, label TEXT, value TEXT NOT NULL, at REAL NOT NULL,
+                                  seconds REAL NOT NULL, PRIMARY KEY (epoch, step, label));
 CREATE TABLE IF NOT EXISTS blobs (epoch INTEGER, name TEXT, data BLOB NOT NULL, PRIMARY KEY (epoch, name));
 CREATE TABLE IF NOT EXISTS remarks (id INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, subject TEXT NOT NULL,
                                     kind TEXT NOT NULL, detail TEXT NOT NULL, at REAL NOT NULL,
@@ -32,12 +34,12 @@ CREATE TABLE IF NOT EXISTS remarks (id INTEGER PRIMARY KEY, epoch INTEGER NOT NU
 
 
 @dataclass(frozen=True)
-class Step:
+class Entry:
     """A finished step: its result, when it was done and how long it took."""
 
     epoch: int
-    name: str
-    value: Any
+    label: str
+    value: Step
     at: float
     seconds: float
 
@@ -54,10 +56,13 @@ class Remark:
 
 
 class Journal:
-    """One party's journal in a folder of its own. A writer holds the folder alone; readers may look at any time."""
+    """One party's journal in a folder of its own. A writer holds the folder alone; readers may look at any time.
+
+    The party's own threads may share it: each write is whole.
+    """
 
     def __init__(self, folder: Path, *, read_only: bool = False) -> None:
-        self.folder = folder
+        self.folder, self._turn = folder, threading.RLock()
         self._lock = None if read_only else _lock(folder)
         try:
             self._db = _open(folder / NAME, read_only=read_only)
@@ -79,30 +84,36 @@ class Journal:
 
     # --- steps ---------------------------------------------------------------------------------------------------
 
-    def once(self, epoch: int, step: str, work: Callable[[], T]) -> T:
-        """The result of `step`: recalled, or worked out now and written before it is returned. JSON values only."""
-        known = self.recall(epoch, step)
+    def once(self, epoch: int, kind: type[S], work: Callable[[], S], *, label: str = "") -> S:
+        """The result of a step: recalled, or worked out now and written before it is returned."""
+        known = self.recall(epoch, kind, label=label)
         if known is not None:
-            return known.value  # type: ignore[no-any-return]
+            return known
         begun = time.perf_counter()
         value = work()
-        self.record(epoch, step, value, seconds=time.perf_counter() - begun)
+        self.record(epoch, value, label=label, seconds=time.perf_counter() - begun)
         return value
 
-    def recall(self, epoch: int, step: str) -> Step | None:
-        """The finished step, if it is finished."""
-        row = self._read("SELECT * FROM steps WHERE epoch = ? AND step = ?", epoch, step)
-        return _step(row[0]) if row else None
+    def recall(self, epoch: int, kind: type[S], *, label: str = "") -> S | None:
+        """The result of a finished step, if it is finished."""
+        query = "SELECT * FROM steps WHERE epoch = ? AND step = ? AND label = ?"
+        row = self._read(query, epoch, kind.step, label)
+        found = _entry(row[0]).value if row else None
+        return found if isinstance(found, kind) else None
 
-    def record(self, epoch: int, step: str, value: Any, *, seconds: float = 0.0) -> None:
+    def record(self, epoch: int, value: Step, *, label: str = "", seconds: float = 0.0) -> None:
         """Write a finished step; it must not be there yet."""
-        text = json.dumps(value, sort_keys=True)
-        self._write("INSERT INTO steps VALUES (?, ?, ?, ?, ?)", epoch, step, text, time.time(), seconds)
+        row = (epoch, value.step, label, to_json(value), time.time(), seconds)
+        self._write("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?)", *row)
 
-    def steps(self, epoch: int | None = None) -> list[Step]:
+    def entries(self, epoch: int | None = None) -> list[Entry]:
         """Everything finished, in the order of time."""
         where, values = ("", ()) if epoch is None else (" WHERE epoch = ?", (epoch,))
-        return [_step(row) for row in self._read(f"SELECT * FROM steps{where} ORDER BY at, rowid", *values)]
+        return [_entry(row) for row in self._read(f"SELECT * FROM steps{where} ORDER BY at, rowid", *values)]
+
+    def all_of(self, kind: type[S], epoch: int | None = None) -> list[S]:
+        """The finished steps of one kind, in the order of time."""
+        return [entry.value for entry in self.entries(epoch) if isinstance(entry.value, kind)]
 
     # --- blobs ---------------------------------------------------------------------------------------------------
 
@@ -113,7 +124,7 @@ class Journal:
     def keep_all(self, epoch: int, blobs: Mapping[str, bytes]) -> None:
         """Keep several things that belong together: all of them, or none."""
         rows = [(epoch, name, data) for name, data in blobs.items()]
-        with _explained(self.folder), self._db:
+        with self._turn, _explained(self.folder), self._db:
             self._db.executemany("INSERT OR IGNORE INTO blobs VALUES (?, ?, ?)", rows)
 
     def blob(self, epoch: int, name: str) -> bytes | None:
@@ -145,11 +156,11 @@ class Journal:
     # --- plumbing ------------------------------------------------------------------------------------------------
 
     def _read(self, query: str, *values: Any) -> list[sqlite3.Row]:
-        with _explained(self.folder):
+        with self._turn, _explained(self.folder):
             return self._db.execute(query, values).fetchall()
 
     def _write(self, query: str, *values: Any) -> None:
-        with _explained(self.folder), self._db:  # commits, or leaves everything as it was
+        with self._turn, _explained(self.folder), self._db:  # commits, or leaves everything as it was
             self._db.execute(query, values)
 
 
@@ -172,9 +183,23 @@ def _open(path: Path, *, read_only: bool) -> sqlite3.Connection:
         database = sqlite3.connect(path, check_same_thread=False)
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
+        _check_version(database, path)
         database.executescript(SCHEMA)
+        database.execute(f"PRAGMA user_version = {VERSION}")
     database.row_factory = sqlite3.Row
+    _check_version(database, path)
     return database
+
+
+def _check_version(database: sqlite3.Connection, path: Path) -> None:
+    """A journal that is there must be of this form; one that is being made has no form yet."""
+    (found,) = database.execute("PRAGMA user_version").fetchone()
+    made = database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'steps'").fetchone()[0]
+    if made and found != VERSION:
+        raise JournalError(
+            f"{path} is a journal of form {found or 1}, this version reads form {VERSION}: old markets are read-only, "
+            "with the version of martfl that made them"
+        )
 
 
 @contextmanager
@@ -185,5 +210,5 @@ def _explained(folder: Path) -> Iterator[None]:
         raise JournalError(f"the journal in {folder} failed, and nothing was half-written: {error}") from error
 
 
-def _step(row: sqlite3.Row) -> Step:
-    return Step(row["epoch"], row["step"], json.loads(row["value"]), row["at"], row["seconds"])
+def _entry(row: sqlite3.Row) -> Entry:
+    return Entry(row["epoch"], row["label"], from_json(row["step"], row["value"]), row["at"], row["seconds"])

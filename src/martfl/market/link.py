@@ -13,8 +13,8 @@ class Link(Protocol):
     def members(self) -> Sequence[str]:
         """The addresses that can be asked."""
 
-    def ask(self, requests: Mapping[str, bytes], *, seconds: float) -> Mapping[str, bytes]:
-        """Send each member its request, all at once, and gather what comes back."""
+    def ask(self, requests: Mapping[str, bytes], *, kind: str, seconds: float) -> Mapping[str, bytes]:
+        """Send each member its request, all of one kind and all at once, and gather what comes back."""
 
 
 class Clock(Protocol):
@@ -22,6 +22,21 @@ class Clock(Protocol):
 
     def wait_until(self, timestamp: int) -> None:
         """Return when the chain's latest block that counts is at `timestamp` or later."""
+
+    def wait_for_block(self, number: int) -> None:
+        """Return when the chain has a block of this number."""
+
+
+class NoClock:
+    """For parties that act and never wait."""
+
+    def wait_until(self, timestamp: int) -> None:
+        """Nothing waits here."""
+        raise NotImplementedError("this party does not wait")
+
+    def wait_for_block(self, number: int) -> None:
+        """Nothing waits here."""
+        raise NotImplementedError("this party does not wait")
 
 
 class ChainClock:
@@ -32,8 +47,15 @@ class ChainClock:
 
     def wait_until(self, timestamp: int) -> None:
         """Look again and again."""
-        while self._counted() < timestamp:
+        while counted_time(self.chain) < timestamp:
             time.sleep(self.pause)
 
-    def _counted(self) -> int:
-        return int(self.chain.web3.eth.get_block(self.chain.deep_block())["timestamp"])
+    def wait_for_block(self, number: int) -> None:
+        """Look again and again."""
+        while self.chain.web3.eth.block_number < number:
+            time.sleep(self.pause)
+
+
+def counted_time(chain: Chain) -> int:
+    """The time of the newest block that counts."""
+    return int(chain.web3.eth.get_block(chain.deep_block())["timestamp"])

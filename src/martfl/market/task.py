@@ -2,10 +2,13 @@
 
 `module:function` names a function in the party's own environment. A task's function returns a `Task`; a dataset's
 function returns whatever that task trains on. A folder with `x.npy` and `y.npy` is a dataset too.
+
+The terms name the task, and terms come from strangers: a module is not even imported unless it is built in, or whoever
+joins has allowed it by name.
 """
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,6 +18,7 @@ from numpy.typing import NDArray
 from martfl.market.errors import MarketError
 
 Floats = NDArray[np.float64]
+PARTS = ("initial", "train", "logits", "labels")  # of a task
 
 
 class Task(Protocol):
@@ -31,6 +35,33 @@ class Task(Protocol):
 
     def labels(self, data: Any) -> NDArray[np.int64]:
         """The true class of every row of `data`."""
+
+
+BUILT_IN = ("martfl.lab.task", "martfl.tasks")  # and whatever is below them
+
+
+def load_task(entry: str, options: Mapping[str, Any], *, allowed: Collection[str] = ()) -> Task:
+    """The task that terms name: a built-in one, or of a module that is allowed."""
+    module = entry.partition(":")[0]
+    if not (_is_built_in(module) or module in allowed):
+        raise MarketError(
+            f"the task {entry!r} is code of the module {module!r}, which must be allowed before it runs here: read it, "
+            f"then say --allow-task {module}"
+        )
+    make = load_entry(entry)
+    if module not in allowed and not _is_built_in(str(getattr(make, "__module__", ""))):
+        raise MarketError(f"{entry!r} must name a task that {module!r} makes, not something that it uses")
+    try:
+        task = make(**options)
+    except TypeError as error:
+        raise MarketError(f"the task {entry!r} does not take these options: {error}") from error
+    if missing := [name for name in PARTS if not callable(getattr(task, name, None))]:
+        raise MarketError(f"{entry!r} must make a task, its {type(task).__name__} has no {missing[0]!r}")
+    return task  # type: ignore[no-any-return]
+
+
+def _is_built_in(module: str) -> bool:
+    return any(module == known or module.startswith(f"{known}.") for known in BUILT_IN)
 
 
 def load_entry(entry: str) -> Callable[..., Any]:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +13,12 @@ from martfl.selection.e_values import posterior
 from martfl.selection.gains import Gains, gain_now, is_even, measure
 from martfl.selection.kmeans import Floats
 from martfl.selection.memory import Memory, Record, blend
+from martfl.selection.parameters import Parameters
 from martfl.selection.reasons import Code, Reason, because
 from martfl.selection.result import Selection
 from martfl.selection.shopping import choose, is_out
 from martfl.selection.strategy import Buyer, Vector
 from martfl.selection.vectors import cosine
-
-if TYPE_CHECKING:
-    from martfl.selection.evidence import Evidence
 
 LASTING = 10.0  # no charge is kept stronger, so that who has changed comes back after a few looks
 PASSES = 4  # who is found out must not be in the aggregate at which everybody is judged
@@ -37,7 +34,7 @@ class Verdict:
     bound: float  # the length that updates are cut back to
 
 
-def decide(rule: "Evidence", memory: Memory, buyer: Buyer, rng: np.random.Generator) -> tuple[Memory, Selection]:
+def decide(rule: Parameters, memory: Memory, buyer: Buyer, rng: np.random.Generator) -> tuple[Memory, Selection]:
     """The decision of one epoch, and what is known after it."""
     seed = int(rng.integers(2**31)) if memory.seed is None else memory.seed
     scores = ask(buyer, memory)
@@ -57,7 +54,7 @@ def decide(rule: "Evidence", memory: Memory, buyer: Buyer, rng: np.random.Genera
     return after, Selection(scores.own, weights, reasons, tuple(sorted(delivered)))
 
 
-def judge(rule: "Evidence", memory: Memory, buyer: Buyer, basket: Basket, scores: Scores) -> Verdict:
+def judge(rule: Parameters, memory: Memory, buyer: Buyer, basket: Basket, scores: Scores) -> Verdict:
     """Charges from memory and deliveries; again without those found out, until nothing changes."""
     names = [buyer.providers[i] for i in basket.places]
     keep = np.array([not is_out(rule, memory, name) for name in names], dtype=bool) & ~basket.copies
@@ -75,7 +72,7 @@ def judge(rule: "Evidence", memory: Memory, buyer: Buyer, basket: Basket, scores
     return verdict
 
 
-def _gains(rule: "Evidence", buyer: Buyer, basket: Basket, keep: NDArray[np.bool_], bound: float) -> Gains:
+def _gains(rule: Parameters, buyer: Buyer, basket: Basket, keep: NDArray[np.bool_], bound: float) -> Gains:
     """What each update gives at the kept ones' aggregate, on a step from there towards it."""
     cut = np.minimum(basket.lengths, bound) if rule.uses("clip") else basket.lengths
     aggregate = sum(basket.units[j] * float(cut[j]) for j in np.flatnonzero(keep)) / int(keep.sum())
@@ -84,7 +81,7 @@ def _gains(rule: "Evidence", buyer: Buyer, basket: Basket, keep: NDArray[np.bool
 
 
 def _records(
-    rule: "Evidence",
+    rule: Parameters,
     memory: Memory,
     buyer: Buyer,
     basket: Basket,
@@ -134,7 +131,7 @@ def _drift(memory: Memory, buyer: Buyer, basket: Basket) -> Floats:
 
 
 def _verdict(
-    rule: "Evidence",
+    rule: Parameters,
     memory: Memory,
     buyer: Buyer,
     delivered: Sequence[str],
@@ -157,7 +154,7 @@ def _verdict(
     return Verdict({**records, **judged}, charges, dict(zip(delivered, now, strict=True)), bound)
 
 
-def charged(rule: "Evidence", old: Record | None, new: Record, charge: Charge) -> Record:
+def charged(rule: Parameters, old: Record | None, new: Record, charge: Charge) -> Record:
     """The record with its evidence: the mean over deliveries, since one epoch's finding is much like the next one's."""
     evidence = min(max(charge.evidence, -LASTING), LASTING)
     if old is not None and old.code is not Code.COPY:
@@ -166,7 +163,7 @@ def charged(rule: "Evidence", old: Record | None, new: Record, charge: Charge) -
 
 
 def _known(
-    rule: "Evidence", buyer: Buyer, records: Mapping[str, Record], gains: Gains, drift: Floats, scores: Scores
+    rule: Parameters, buyer: Buyer, records: Mapping[str, Record], gains: Gains, drift: Floats, scores: Scores
 ) -> Known:
     """What is known of them in one table; directions as they would be in this epoch."""
     fresh = dict(zip(buyer.providers, np.isfinite(scores.own), strict=True))
@@ -188,7 +185,7 @@ def _same_size(records: Sequence[Record], size: int) -> Floats:
     return np.stack([record.direction if record.direction.size == size else np.zeros(size) for record in records])
 
 
-def weigh(rule: "Evidence", buyer: Buyer, basket: Basket, verdict: Verdict) -> Floats:
+def weigh(rule: Parameters, buyer: Buyer, basket: Basket, verdict: Verdict) -> Floats:
     """[n] equal shares, cut back for length, for the chance of being bad, and for what the model gains now."""
     weights = np.zeros(len(buyer.providers))
     if not basket.places:
@@ -210,7 +207,7 @@ def weigh(rule: "Evidence", buyer: Buyer, basket: Basket, verdict: Verdict) -> F
 
 
 def explain_all(
-    rule: "Evidence",
+    rule: Parameters,
     memory: Memory,
     buyer: Buyer,
     scores: Scores,
@@ -242,7 +239,7 @@ def explain_all(
     return tuple(reason(i) for i in range(len(buyer.providers)))
 
 
-def _judged(rule: "Evidence", verdict: Verdict, name: str, weight: float) -> Reason:
+def _judged(rule: Parameters, verdict: Verdict, name: str, weight: float) -> Reason:
     charge, evidence = verdict.charges[name], verdict.records[name].evidence
     if evidence >= rule.limit:
         return because(charge.code, **{**charge.numbers, "evidence": evidence})

@@ -10,7 +10,6 @@ crisp kinds (rarity). Both sides of a cut are charged alike, and at most one of 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,13 +18,11 @@ from martfl.selection.e_values import against_rival, log_e
 from martfl.selection.gains import mean_and_error
 from martfl.selection.kinds import Cut, Mask, find_cuts
 from martfl.selection.kmeans import Floats
+from martfl.selection.parameters import Parameters
 from martfl.selection.reasons import Code
 
-if TYPE_CHECKING:
-    from martfl.selection.evidence import Evidence
-
 SIGNS = math.log(4.0)  # random signs have no more in common with the closest of a few dozen others, in deviations
-MOST_LENGTH = 3.0  # of the evidence that the longest ones are longer
+MOST_LENGTH = 3.0  # of the evidence: honest kinds may be longer too, where they have more to learn
 QUARTILE = 0.75  # of a kind's members that are long, and of the others that are not
 
 
@@ -77,7 +74,7 @@ class Findings:
     crowd: Crowd
 
 
-def find_charges(rule: "Evidence", known: Known) -> Findings:
+def find_charges(rule: Parameters, known: Known) -> Findings:
     """The strongest charge against each of k providers."""
     mean, error = mean_and_error(known.rows, known.weights)
     noise = np.sqrt(error**2 + unseen(known, mean) ** 2)
@@ -91,7 +88,7 @@ def find_charges(rule: "Evidence", known: Known) -> Findings:
     return Findings(tuple(charges), deviations, crowd)
 
 
-def charge_each(rule: "Evidence", known: Known, shortfalls: Floats) -> list[Charge]:
+def charge_each(rule: Parameters, known: Known, shortfalls: Floats) -> list[Charge]:
     """What each is charged with by itself; both findings count, and the stronger one names the charge."""
     harm = log_e(shortfalls) if rule.uses("harm") else np.zeros(len(shortfalls))
     apart = (known.ties - np.median(known.ties)) / rule.tie_spread
@@ -109,7 +106,7 @@ def unseen(known: Known, mean: Floats) -> float:
     return (1.0 - known.cover) / known.cover * math.sqrt(float((mean**2).mean())) if known.cover < 1.0 else 0.0
 
 
-def charge_kinds(rule: "Evidence", known: Known, crowd: Crowd) -> list[tuple[Sequence[int], float, Accusation]]:
+def charge_kinds(rule: Parameters, known: Known, crowd: Crowd) -> list[tuple[Sequence[int], float, Accusation]]:
     """(members, evidence, findings) of the likeliest bad kind; if it is convicted, of the next one among the rest."""
     left = np.arange(len(known.rows))
     found: list[tuple[Sequence[int], float, Accusation]] = []
@@ -126,7 +123,7 @@ def charge_kinds(rule: "Evidence", known: Known, crowd: Crowd) -> list[tuple[Seq
         left = left[~members]
 
 
-def charge_sides(rule: "Evidence", known: Known, crowd: Crowd, cut: Cut) -> list[tuple[Mask, float, Accusation]]:
+def charge_sides(rule: Parameters, known: Known, crowd: Crowd, cut: Cut) -> list[tuple[Mask, float, Accusation]]:
     """Both sides of a cut, each with its evidence against the other's."""
     here, there = (accuse(rule, known, crowd, cut, side) for side in (cut.members, ~cut.members))
     return [
@@ -135,28 +132,29 @@ def charge_sides(rule: "Evidence", known: Known, crowd: Crowd, cut: Cut) -> list
     ]
 
 
-def accuse(rule: "Evidence", known: Known, crowd: Crowd, cut: Cut, side: Mask) -> Accusation:
+def accuse(rule: Parameters, known: Known, crowd: Crowd, cut: Cut, side: Mask) -> Accusation:
     """The five findings against one side."""
     return Accusation(
         harm=_harm(rule, known, crowd, side) if rule.uses("harm") else 0.0,
         own=_own(rule, known, side) if rule.uses("own") and known.even else 0.0,
         length=_length(rule, known, cut, side) if rule.uses("length") else 0.0,
         majority=0.5 * math.log((~side).sum() / side.sum()) if rule.uses("majority") else 0.0,
-        rarity=_rarity(rule, known, cut) if rule.uses("rarity") else 0.0,
+        rarity=_rarity(rule, known, cut, side) if rule.uses("rarity") else 0.0,
     )
 
 
-def _rarity(rule: "Evidence", known: Known, cut: Cut) -> float:
-    """Honest providers seldom come in crisp kinds, and their longest updates are seldom alike.
+def _rarity(rule: Parameters, known: Known, cut: Cut, side: Mask) -> float:
+    """Honest providers seldom come in crisp kinds, and as seldom are their longest updates a kind.
 
-    Where the root data hold half of the classes, providers may as well: there crisp kinds are less rare.
+    Where the root data hold half of the classes, providers may as well: there kinds are less rare.
     """
-    if cut.alike is not None:
-        return float(log_e(-cut.alike))
-    return cut.crispness * math.log(1.0 / (rule.rare if known.even else math.sqrt(rule.rare)))
+    most = math.log(1.0 / (rule.rare if known.even else math.sqrt(rule.rare)))
+    if cut.alike is None:
+        return cut.crispness * most
+    return min(float(log_e(-cut.alike)), most) if (side == cut.members).all() else 0.0
 
 
-def _harm(rule: "Evidence", known: Known, crowd: Crowd, side: Mask) -> float:
+def _harm(rule: Parameters, known: Known, crowd: Crowd, side: Mask) -> float:
     """The side's mean gain against the other's.
 
     Members differ like all honest ones do. And since a kind was chosen by direction, on which gains depend, its mean
@@ -170,7 +168,7 @@ def _harm(rule: "Evidence", known: Known, crowd: Crowd, side: Mask) -> float:
     return float(log_e(float(gap) / noise))
 
 
-def _own(rule: "Evidence", known: Known, side: Mask) -> float:
+def _own(rule: Parameters, known: Known, side: Mask) -> float:
     """The odds that the buyer's own update, which is honest, is of the other kind and not of this one.
 
     Of kinds with mean directions s and t the own update o has  ρ = (o·s − o·t) / (a·(1 − s·t)),  a its cosine with the
@@ -194,12 +192,13 @@ def _own(rule: "Evidence", known: Known, side: Mask) -> float:
     return math.log1p((place - 1) ** 2 / width) - math.log1p((place + 1) ** 2 / width)
 
 
-def _length(rule: "Evidence", known: Known, cut: Cut, side: Mask) -> float:
+def _length(rule: Parameters, known: Known, cut: Cut, side: Mask) -> float:
     """How much longer three quarters of the side are than three quarters of the others; many make it no surer.
 
     A side that holds the middle of all lengths is not long: the others are short, as small sellers are.
-    Lengths vary as they do within the sides of a cut by direction, and a kind's mean by `same_length` besides. Those of
-    a cut that was chosen by length vary by `length_spread`, in some markets by more: they convict nobody alone.
+    Between kinds by direction, log lengths vary as they do within them, and by `same_length` besides. Where the longest
+    were chosen, or providers may hold other classes, they vary by `length_spread`, in some markets by more: length
+    convicts nobody alone.
     """
     here, there = known.lengths[side], known.lengths[~side]
     low, middle = float(np.quantile(here, 1.0 - QUARTILE)), float(np.median(known.lengths))
@@ -207,9 +206,9 @@ def _length(rule: "Evidence", known: Known, cut: Cut, side: Mask) -> float:
     if low <= middle and float(np.median(here)) >= middle:
         return 0.0
     within = math.sqrt((here.var() * here.size + there.var() * there.size) / (known.lengths.size - 2))
-    if cut.alike is not None:
-        return min(float(log_e(-gap / rule.length_spread)), MOST_LENGTH)
-    return float(log_e(-gap / math.hypot(within, rule.same_length)))
+    tight = cut.alike is None and known.even
+    spread = math.hypot(within, rule.same_length) if tight else rule.length_spread
+    return min(float(log_e(-gap / spread)), MOST_LENGTH)
 
 
 def _signal(gram: Floats, members: Mask) -> float:

@@ -85,8 +85,11 @@ def gain_now(gains: Gains, *, even: bool) -> Floats:
     """[k] in row errors, what the model gains from each update as it stands.
 
     Class shifts count by half: the aggregate needs no more of what it has too much of, but who brings it may be good.
-    Uneven root data do not know how often classes occur, so that shifts do not count there at all.
+    Uneven root data do not know how often classes occur, so that shifts do not count there at all. And who serves
+    classes that the root data lack serves the others less: then nothing can be said.
     """
+    if gains.cover < 1.0:
+        return np.zeros(len(gains.rows))
     found = [
         mean / error for mean, error in (mean_and_error(rows, gains.weights) for rows in (gains.rows, gains.plain))
     ]

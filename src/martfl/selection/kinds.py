@@ -23,6 +23,7 @@ APART = 3.0  # deviations between the sides of a cut for it to be looked at
 COMMON, CRISP = 6.0, 10.0
 # The longest updates of honest providers, as many as are most alike: so many standard errors closer to each other.
 ALIKE, ALIKE_SPREAD = 1.5, 1.3
+A_KIND = 0.5  # deviations above that from which the longest are looked at as a kind
 MOVES = 8
 TINY = 1e-12
 
@@ -48,8 +49,8 @@ def find_cuts(gram: Floats, lengths: Floats) -> list[Cut]:
         side = _named(settle(cosines, start))
         if _large(side) and (apart := separation(cosines, side)) >= APART:
             found[side.tobytes()] = Cut(side, _ramp(apart, COMMON, CRISP))
-    if np.ptp(lengths) > TINY:
-        found[b"long"] = Cut(long, 0.0, (errors - ALIKE) / ALIKE_SPREAD)
+    if np.ptp(lengths) > TINY and (alike := (errors - ALIKE) / ALIKE_SPREAD) >= A_KIND:
+        found[b"long"] = Cut(long, 0.0, alike)
     return list(found.values())
 
 

@@ -1,30 +1,27 @@
 """Whom to buy: everybody in turn, as far as the money goes; now and then a few of those who were dropped."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from martfl.selection.kmeans import Floats
 from martfl.selection.memory import Memory
+from martfl.selection.parameters import Parameters
 from martfl.selection.reasons import Code
-
-if TYPE_CHECKING:
-    from martfl.selection.evidence import Evidence
 
 ROUNDING = 1e-9
 LOOKS_SHARE = 1 / 3  # of the budget, at most
 
 
-def is_out(rule: "Evidence", memory: Memory, name: str) -> bool:
+def is_out(rule: Parameters, memory: Memory, name: str) -> bool:
     """Whether what is known of it keeps it out until it is looked at again."""
     record = memory.records.get(name)
     return record is not None and (record.evidence >= rule.limit or record.code is Code.COPY)
 
 
 def choose(
-    rule: "Evidence",
+    rule: Parameters,
     memory: Memory,
     providers: Sequence[str],
     asks: Floats,

@@ -50,8 +50,8 @@ SENTENCES: Mapping[Code, Callable[[Numbers], str]] = {
     Code.LOW_CLUSTER: lambda n: f"score {n['score']:.3f} is in the low group; the best centroid is {n['centroid']:.3f}",
     Code.KEPT: lambda n: "nothing speaks against it",
     Code.NO_GAIN: lambda n: (
-        f"nothing speaks against it, but the model gains nothing from its update now "
-        f"({-n['deviation']:.1f} deviations below nothing)"
+        f"nothing speaks against it, but its update would take from the model now what others have given "
+        f"(by {-n['deviation']:.1f} deviations)"
     ),
     Code.EMPTY: lambda n: "delivered an update without a direction: all zeros, or not finite",
     Code.FOLLOWS: lambda n: f"repeats the model's last step (cosine {n['cosine']:.3f}), so that it adds nothing",

@@ -30,21 +30,15 @@ def integer_weights(weights: Sequence[float]) -> list[int]:
     return _keep_positive(units, real)
 
 
-def check_weights(weights: Sequence[int], *, providers: int, after_drops: bool = False) -> list[int]:
-    """Integer weights as committed: one per provider, none negative, sum 2^16.
-
-    With `after_drops` they are those of the providers that remain: the others' are gone and nobody's has changed, so
-    the sum is 2^16 at most.
-    """
+def check_weights(weights: Sequence[int], *, providers: int) -> list[int]:
+    """Integer weights as a model is published with them: one per provider, none negative, sum 2^16."""
     units = [_as_int(k) for k in weights]
     if len(units) != providers:
         raise WeightError(f"one weight per provider: {providers} providers, got {len(units)} weights")
     for i, k in enumerate(units):
         if not 0 <= k <= WEIGHT_TOTAL:
             raise WeightError(f"weights lie in 0..{WEIGHT_TOTAL}, weight {i} is {k}")
-    if after_drops and not 0 < sum(units) <= WEIGHT_TOTAL:
-        raise WeightError(f"weights that remain sum to 1..{WEIGHT_TOTAL}, got {sum(units)}")
-    if not after_drops and sum(units) != WEIGHT_TOTAL:
+    if sum(units) != WEIGHT_TOTAL:
         raise WeightError(f"weights must sum to {WEIGHT_TOTAL}, got {sum(units)}")
     return units
 

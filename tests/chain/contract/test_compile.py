@@ -1,10 +1,12 @@
 """Contracts are compiled from source, cached by its hash, and never taken from a damaged cache."""
 
 import json
+import shutil
 
 import pytest
 
-from martfl.chain.compile import MAX_CODE_BYTES, compiled
+from martfl.chain import compile as compile_module
+from martfl.chain.compile import SOURCES, compiled
 from martfl.chain.network import ChainError
 
 SOURCE = "# pragma version 0.4.3\nx: public(uint256)\n"
@@ -61,6 +63,14 @@ def test_unknown_contract(folder):
         compiled("two", sources=folder)
 
 
-@pytest.mark.parametrize("name", ["exact", "sampled", "proofs"])
-def test_code_fits_with_its_immutables(name):
-    assert len(compiled(name).runtime) + 32 * 28 <= MAX_CODE_BYTES
+def test_changed_interface_is_compiled_anew(folder, monkeypatch):
+    """A module and an interface are sources as well."""
+    copied = folder / "contracts"
+    shutil.copytree(SOURCES, copied)
+    monkeypatch.setattr(compile_module, "SOURCES", copied)
+    first = compile_module._fingerprint("judge", copied)
+    for name in ("interfaces/IJudge.vyi", "leaves.vy"):
+        (copied / name).write_text((copied / name).read_text() + "\n")
+        second = compile_module._fingerprint("judge", copied)
+        assert second != first
+        first = second

@@ -16,23 +16,18 @@ def test_only_the_acquirer(market):
         market.trading.deposit(1, amount=1, account=market.stranger)
 
 
-def test_last_second_counts_and_the_next_does_not(market):
+def test_last_second_counts_and_the_next_does_not(market, to_the_second):
     market.open()
-    market.chain.travel_to(market.state().deadline - 1)
+    market.last_second("commit")
     market.trading.deposit(1, amount=1, account=market.acquirer)
     with market.refused("commitments are closed"):
         market.trading.deposit(1, amount=1, account=market.acquirer)
 
 
 def test_unknown_epoch(market):
-    with market.refused("wrong phase"):
-        market.trading.deposit(1, amount=1, account=market.acquirer)
-
-
-def test_prepared_epoch(market):
-    market.prepared()
-    with market.refused("wrong phase"):
-        market.trading.deposit(1, amount=1, account=market.acquirer)
+    for epoch in (0, 1):
+        with market.refused("no such epoch"):
+            market.trading.deposit(epoch, amount=1, account=market.acquirer)
 
 
 def test_nothing_is_not_a_deposit(market):
@@ -52,3 +47,13 @@ def test_sum_that_does_not_fit_its_field_is_refused(market):
     call = market.trading.contract.functions.deposit(1, 2**96 - 1)
     with market.refused("deposit too large"):
         market.chain.send(call, account=market.acquirer)
+
+
+def test_nothing_beside_the_deposit_changes(market):
+    market.open(1_000)
+    market.commit(0)
+    before = market.state()
+    market.trading.deposit(1, amount=2_000, account=market.acquirer)
+    after = market.state()
+    assert (after.opened, after.base, after.spent, after.phase) == (before.opened, before.base, 0, before.phase)
+    assert after.deposit == 3_000

@@ -21,7 +21,7 @@ from reader.terminal import Terminal, make_clone, wrap
 
 NAMES = ("buyer", "seller1", "seller2")
 ANVIL = ROOT / "node_modules" / ".bin" / "anvil"
-WINDOWS = ("epoch 1, commit:", "epoch 1, publish:")  # said by the acquirer before it waits for a window to pass
+WINDOWS = ("epoch 1, commit:",)  # said by the acquirer before it waits for a window to pass
 HOUR = 3600  # seconds
 HANDED_OUT = {"market.toml": "market.toml", "tls/authority.pem": "authority.pem"}
 
@@ -79,7 +79,7 @@ class Machines:
         names |= {":9092": f":{self.ports['LINK_PORT']}", "part=0": f"part={NAMES.index(name)}"}
         for shown, typed in names.items():
             text = text.replace(shown, typed)
-        return re.sub(r"^(commit|prepare|publish|settle) = \d+", rf"\1 = {HOUR}", text, flags=re.MULTILINE)
+        return re.sub(r"^(commit|buy|keys|publish|settle) = \d+", rf"\1 = {HOUR}", text, flags=re.MULTILINE)
 
     def _hand_out(self, name: str) -> None:
         for source, target in HANDED_OUT.items():

@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 
 from martfl.cli import app
 from martfl.errors import InputError
-from martfl.lab.experiment import Runtime
 from martfl.lab.measured import BENCHES, keep_bench
 from martfl.lab.pages import Places, digest_of, draw_page, image_of, load_page, render_page, shows_figure
 from martfl.lab.runner import run_all
+from martfl.lab.runtime import Runtime
 from martfl.lab.store import Store
 from martfl.lab.suite import load_experiment
 

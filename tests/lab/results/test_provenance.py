@@ -17,9 +17,10 @@ from martfl.lab import provenance
 from martfl.lab.attacks import ATTACKS
 from martfl.lab.config import RunConfig
 from martfl.lab.data import Preset, load_dataset, registry
-from martfl.lab.experiment import Runtime, run_experiment
+from martfl.lab.experiment import run_experiment
 from martfl.lab.provenance import CUT, Provenance, is_current, revision
 from martfl.lab.rules import RULES
+from martfl.lab.runtime import Runtime
 from martfl.lab.sources import Place, Sources
 
 Make = Callable[..., RunConfig]

@@ -9,11 +9,11 @@ from typer.testing import CliRunner
 
 from martfl.cli import app
 from martfl.errors import InputError
-from martfl.lab.experiment import Runtime
 from martfl.lab.provenance import Provenance, revision
 from martfl.lab.render import load_results, render_figure, render_table
 from martfl.lab.result import RunResult, key_of
 from martfl.lab.runner import run_all
+from martfl.lab.runtime import Runtime
 from martfl.lab.store import Store
 from martfl.lab.suite import load_experiment, select
 from martfl.lab.workers import failed

@@ -20,6 +20,10 @@ def test_figures_of_a_small_market():
         assert seconds > 0
         assert figures.details[f"{name}_ratio"] == figures.details[f"peer_{name}_s"] / seconds
         assert figures.details[f"{name}_gain"] > 0
+    sealed = figures.details
+    assert min(sealed[f"{name}_cpu_s"] for name in ("seal", "check_sealed", "open")) > 0
+    assert sealed["sealed_bytes"] == 2 * 1000 + 48  # one leaf
+    assert sealed["parts_128_bytes"] == 2 * 48
 
 
 def test_the_peer_commits_to_offset_values_seven_to_a_scalar(generators):

@@ -1,5 +1,6 @@
 """Generators: their definition, the cache, growth, and recovery from every kind of damage."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,9 @@ from py_arkworks_bls12381 import G1Point
 
 from martfl.settlement import SettlementError
 from martfl.settlement.exact import Generators, blst, cache_file
-from martfl.settlement.exact.cache_file import BLOCK_BYTES, BLOCK_POINTS, NAME
-from martfl.settlement.exact.generators import DOMAIN, blinding_generator, make_block, make_blocks
+from martfl.settlement.exact.generators import BLOCK_POINTS, DOMAIN, FILE, blinding_generator, make_block, make_blocks
+
+NAME, BLOCK_BYTES = FILE.name, FILE.block_bytes
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +21,7 @@ def two_blocks():
 @pytest.fixture
 def folder(tmp_path, two_blocks):
     """A cache that holds two blocks."""
-    cache_file.write(tmp_path / NAME, two_blocks)
+    FILE.write(tmp_path / NAME, two_blocks)
     return tmp_path
 
 
@@ -31,14 +33,14 @@ def test_they_are_hashes_to_the_curve_and_all_different(folder):
 
 
 def test_a_cache_that_is_too_short_grows_and_says_how_far_it_is(tmp_path, two_blocks):
-    cache_file.write(tmp_path / NAME, two_blocks[:1])
+    FILE.write(tmp_path / NAME, two_blocks[:1])
     seen = []
     generators = Generators.load(
         BLOCK_POINTS + 1, folder=tmp_path, progress=lambda done, all_: seen.append((done, all_))
     )
     assert seen == [(BLOCK_POINTS, BLOCK_POINTS)]
     assert generators.affine.tobytes() == b"".join(two_blocks)
-    assert cache_file.read(tmp_path / NAME, 9) == two_blocks
+    assert FILE.read(tmp_path / NAME, 9) == two_blocks
 
 
 def test_a_sound_cache_is_read_not_made(folder):
@@ -84,14 +86,63 @@ def test_a_damaged_cache_is_detected_and_made_again(folder, two_blocks, damage):
 
 def test_a_file_exchanged_whole_with_its_hashes_is_caught_by_the_pins(tmp_path, two_blocks):
     foreign = [two_blocks[1], two_blocks[0]]
-    cache_file.write(tmp_path / NAME, foreign)
-    assert cache_file.read(tmp_path / NAME, 2) == []
+    FILE.write(tmp_path / NAME, foreign)
+    assert FILE.read(tmp_path / NAME, 2) == []
+    assert Generators.load(2 * BLOCK_POINTS, folder=tmp_path).affine.tobytes() == b"".join(two_blocks)
+
+
+@pytest.fixture(scope="module")
+def forty_blocks():
+    """Blocks up to between two pins; there are pins after 16, 32 and 48."""
+    return make_blocks(0, 40)
+
+
+@pytest.mark.parametrize(
+    ("stored", "false", "kept"),
+    [
+        pytest.param(40, 20, 16, id="in the middle, between two pins"),
+        pytest.param(40, 39, 32, id="at the end, where the file's own hashes fit and no pin is reached"),
+        pytest.param(20, 18, 16, id="a short file that ends before its pin"),
+        pytest.param(32, 0, 0, id="at the start"),
+    ],
+)
+def test_a_false_block_with_a_fitting_hash_is_never_used(tmp_path, forty_blocks, stored, false, kept):
+    """What is put together in the end is checked, the blocks that are made in addition included."""
+    blocks = [*forty_blocks[:stored]]
+    blocks[false] = blocks[false][96:] + blocks[false][:96]
+    FILE.write(tmp_path / NAME, blocks)
+    assert FILE.read(tmp_path / NAME, 40) == forty_blocks[:kept]
+    made = []
+    loaded = Generators.load(33 * BLOCK_POINTS, folder=tmp_path, progress=lambda done, total: made.append(total))
+    assert set(made) == {(48 - kept) * BLOCK_POINTS}
+    assert loaded.affine.tobytes()[: 40 * BLOCK_BYTES] == b"".join(forty_blocks)
+    assert FILE.read(tmp_path / NAME, 48)[:40] == forty_blocks
+
+
+def test_blocks_made_wrongly_are_refused_and_not_stored(tmp_path, two_blocks, monkeypatch):
+    monkeypatch.setattr("martfl.settlement.exact.generators.make_block", lambda number: two_blocks[1])
+    with pytest.raises(SettlementError, match="differ from their pins"):
+        Generators.load(1, folder=tmp_path)
+    assert not (tmp_path / NAME).exists()
+
+
+def test_blocks_beyond_the_last_pin_are_kept_by_their_own_hashes(tmp_path, two_blocks):
+    short = dataclasses.replace(FILE, pinned="pins.json")
+    short.__dict__["pins"] = {1: FILE.pins[1]}
+    short.write(tmp_path / NAME, two_blocks)
+    assert short.read(tmp_path / NAME, 2) == two_blocks
+
+
+def test_a_longer_sound_file_stays(tmp_path, forty_blocks):
+    FILE.write(tmp_path / NAME, forty_blocks[:32])
+    FILE.write(tmp_path / NAME, forty_blocks[:16])
+    assert FILE.read(tmp_path / NAME, 32) == forty_blocks[:32]
 
 
 def test_every_number_of_blocks_within_the_pins_ends_at_a_pin():
-    last = max(cache_file.PINS)
+    last = max(FILE.pins)
     assert last * BLOCK_POINTS >= 500_000
-    assert all(cache_file.whole_steps(blocks) in cache_file.PINS for blocks in range(1, last + 1))
+    assert all(cache_file.whole_steps(blocks) in FILE.pins for blocks in range(1, last + 1))
 
 
 def test_the_folder_follows_the_environment(monkeypatch, tmp_path):

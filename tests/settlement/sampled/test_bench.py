@@ -14,6 +14,8 @@ def test_figures_of_a_small_market():
     assert figures.constraints == compile_circuit(Shape(providers=2, samples=2)).constraints
     assert figures.proof_bytes == 128
     assert figures.details["public_inputs"] == 2 + 1 + 1 + 1
+    assert min(figures.details[f"{name}_cpu_s"] for name in ("seal", "check_sealed", "open")) > 0
+    assert figures.details["sealed_bytes"] == 3 * 64 + 32  # three words
     assert min(figures.setup_s, figures.prove_s, figures.verify_s, figures.commit_s) > 0
 
 

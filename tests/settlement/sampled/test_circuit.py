@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from martfl.settlement import SettlementError
-from martfl.settlement.errors import RangeError
+from martfl.settlement.errors import RangeError, WeightError
 from martfl.settlement.sampled.circuit import compile_circuit, solve
-from martfl.settlement.sampled.epoch import aggregate_model, state_samples
+from martfl.settlement.sampled.epoch import aggregate_model
 from martfl.settlement.sampled.groth16 import domain_size
 from martfl.settlement.sampled.keys import CIRCUIT_VERSION
 from martfl.settlement.sampled.poseidon import poseidon
@@ -146,20 +146,7 @@ def test_bad_shapes_and_sizes_are_refused(epoch):
     assert isinstance(epoch.statement, Statement)
 
 
-def test_a_dropped_provider_takes_its_weight_with_it(epoch):
-    """Weights that no longer sum to 2^16: the zero point's share follows the sum."""
+def test_weights_that_are_not_the_whole_are_not_aggregated(epoch):
     weights, updates = [epoch.weights[0], 0, 0], [epoch.updates[0], None, None]
-    aggregated = aggregate_model(before=epoch.before, weights=weights, updates=updates, terms=epoch.terms)
-    statement, witness = state_samples(
-        aggregated,
-        shape=epoch.shape,
-        terms=epoch.terms,
-        weights=weights,
-        updates=updates,
-        blindings=[11, 0, 0],
-        indices=epoch.indices,
-    )
-    solve(statement, witness)
-    real = weights[0] / 2**16 * epoch.terms.update.dequantise(epoch.updates[0])
-    change = epoch.terms.model.dequantise(aggregated.model) - epoch.terms.model.dequantise(epoch.before)
-    assert abs(change - real).max() <= epoch.terms.error_bound()
+    with pytest.raises(WeightError, match="must sum to 65536"):
+        aggregate_model(before=epoch.before, weights=weights, updates=updates, terms=epoch.terms)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from martfl.settlement import SettlementError
+from martfl.settlement.keccak import keccak
 from martfl.settlement.sampled import sampling
 
 WORD = bytes(range(32))
@@ -46,17 +47,23 @@ def test_all_parameters_are_drawn_about_equally_often():
     assert all(400 <= c <= 600 for c in counts.values())  # 500 expected, deviation 19
 
 
-@pytest.mark.parametrize("name", ["context", "rolled", "old_root", "new_root", "acquirer_nonce", "beacon"])
+PARTS = ("context", "rolled", "old_root", "new_root", "beacon")
+
+
+@pytest.mark.parametrize("name", PARTS)
 def test_the_seed_depends_on_every_part(name):
-    parts = dict.fromkeys(("context", "rolled", "old_root", "new_root", "acquirer_nonce", "beacon"), WORD)
+    parts = dict.fromkeys(PARTS, WORD)
     assert sampling.seed(**parts) != sampling.seed(**parts | {name: bytes(32)})
     with pytest.raises(SettlementError, match=f"{name} has 32 bytes"):
         sampling.seed(**parts | {name: b"short"})
 
 
 def test_the_rolling_hash_depends_on_order_and_content():
-    a, b = (WORD, bytes(32)), (bytes(32), WORD)
+    a, b = WORD, WORD[::-1]
     assert len({sampling.roll([]), sampling.roll([a]), sampling.roll([a, b]), sampling.roll([b, a])}) == 4
+    assert sampling.roll([a, b]) == keccak(keccak(bytes(32) + a) + b)
+    with pytest.raises(SettlementError, match="seal 1 has 32 bytes"):
+        sampling.roll([a, b[:31]])
 
 
 def test_context_names_chain_contract_and_epoch():

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from martfl.settlement import SettlementError
+from martfl.settlement.keccak import keccak, word
 from martfl.settlement.sampled import vdf
 from martfl.settlement.sampled.vdf import MAX_NONCE, N, VdfProof
 
@@ -34,7 +35,7 @@ def test_the_modulus_is_the_challenge_number():
     assert sum(map(int, digits)) == 2738
 
 
-@pytest.mark.parametrize("squarings", [1, 2, 5, 127, 128, 1000])
+@pytest.mark.parametrize("squarings", [264, 265, 266, 300, 1000])
 def test_output_is_repeated_squaring_up_to_sign(squarings):
     proof = vdf.evaluate(SEED, squarings=squarings)
     y = vdf.hash_to_group(SEED)
@@ -45,7 +46,7 @@ def test_output_is_repeated_squaring_up_to_sign(squarings):
 
 
 @settings(max_examples=15)
-@given(seed=st.binary(min_size=32, max_size=32), squarings=st.integers(1, 5000))
+@given(seed=st.binary(min_size=32, max_size=32), squarings=st.integers(264, 5000))
 def test_any_seed_and_delay(seed, squarings):
     proof = vdf.evaluate(seed, squarings=squarings)
     assert vdf.verify(seed, proof, squarings=squarings)
@@ -76,6 +77,35 @@ def equation_holds(proof: VdfProof) -> bool:
     x = vdf.hash_to_group(SEED)
     ell = vdf.challenge(x, gmpy2.mpz(proof.y), squarings=DELAY, nonce=proof.nonce)
     return gmpy2.powmod(proof.pi, ell, N) * gmpy2.powmod(x, gmpy2.powmod(2, DELAY, ell), N) % N == proof.y
+
+
+def test_challenges_have_264_bits_and_all_but_three_of_them_vary():
+    x = vdf.hash_to_group(SEED)
+    drawn = [int(vdf.challenge(x, gmpy2.mpz(5), squarings=DELAY, nonce=nonce)) for nonce in range(64)]
+    assert all(ell.bit_length() == 264 and ell % 4 == 3 for ell in drawn)
+    for bit in range(2, 263):
+        assert len({ell >> bit & 1 for ell in drawn}) == 2, bit
+
+
+def test_the_challenge_is_two_hashes():
+    """Written out once more: (keccak(h ‖ nonce ‖ 0) ‖ keccak(h ‖ nonce ‖ 1)) mod 2^264."""
+    x, y = vdf.hash_to_group(SEED), 12345
+    h = keccak(int(x).to_bytes(256, "big") + y.to_bytes(256, "big") + word(DELAY))
+    high, low = (int.from_bytes(keccak(h + word(7) + word(i)), "big") for i in (0, 1))
+    expected = (high % 256 << 256) + low | 1 << 263 | 3
+    assert vdf.challenge(x, gmpy2.mpz(y), squarings=DELAY, nonce=7) == expected
+
+
+def test_a_set_of_primes_known_ahead_proves_a_false_output_where_the_challenge_falls_into_it(honest):
+    """Why challenges must be too many to be listed: y·g^B has the root π·g^(B/ℓ) for every ℓ that divides B."""
+    x, g = vdf.hash_to_group(SEED), gmpy2.mpz(7)
+    ell = vdf.challenge(x, gmpy2.mpz(honest.y), squarings=DELAY, nonce=honest.nonce)
+    listed = ell * 1000003  # B, were ℓ among the primes of the list
+    false = honest.y * gmpy2.powmod(g, listed, N) % N
+    root = honest.pi * gmpy2.powmod(g, listed // ell, N) % N
+    rest = gmpy2.powmod(x, gmpy2.powmod(2, DELAY, ell), N)
+    assert gmpy2.powmod(root, ell, N) * rest % N == false != honest.y
+    assert not vdf.verify(SEED, VdfProof(int(min(false, N - false)), int(root), honest.nonce), squarings=DELAY)
 
 
 def test_zero_is_rejected(honest):
@@ -115,7 +145,7 @@ def test_progress_counts_every_squaring():
     assert heard == sorted(heard)
 
 
-@pytest.mark.parametrize("squarings", [0, -1, 1 << 63])
+@pytest.mark.parametrize("squarings", [0, -1, 263, 1 << 63])
 def test_a_delay_out_of_range_is_refused(squarings):
     with pytest.raises(SettlementError, match="delay"):
         vdf.evaluate(SEED, squarings=squarings)

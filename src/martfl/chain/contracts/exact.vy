@@ -3,83 +3,77 @@
 # pragma optimize gas
 """
 @title Trading with exact settlement: the chain itself adds up the commitments.
-@notice C_W(t) = C_W(t-1) + sum of k_i * C_i over the bought providers, by the G1MSM precompile. The acquirer reveals the
+@notice C_W(t) = C_W(t-1) + sum of k_i * C_i over the listed providers, by the G1MSM precompile. The acquirer reveals the
         blinding of the sum; whoever holds the model file checks it against the commitment with one multi-scalar
-        multiplication. What is left to cheat with is which file is handed out: bought providers may object in a window.
+        multiplication. The sum is the chain's own: a file that does not open it is refused by everybody who holds it.
 
-Trust assumptions beside those of `market.vy`
-- Commitments bind as long as discrete logarithms on BLS12-381 are hard; records keep 29 bytes of Keccak-256 of each.
-- Objections are a vote: providers that hold more than half of the bought weight are trusted not to object to a right
-  file for the sake of the penalty.
-- A dropped provider's weight is 0, the others keep theirs: the aggregate is the sum over those that remain.
+Trust assumptions beside those of `exchange.vy`
+- Commitments bind as long as discrete logarithms on BLS12-381 are hard.
+- The generators are those of the tree whose root was given at deployment; a provider computes it before it joins.
+- The code at the address of the judge is what `judge.vy` compiles to; a provider checks this before it joins.
 """
 
+import claims
 import curve
+import exchange
+import leaves
 import ledger
-import market
+import register
+from interfaces import IExact
+from interfaces import IJudge
+from interfaces import ITrading
 
-initializes: market
+implements: ITrading
+implements: IExact
+
+initializes: register
+initializes: exchange[register := register]
+initializes: claims[register := register]
 
 exports: (
-    market.deposit,
-    market.buy_advance,
-    market.prepare,
-    market.drop,
-    market.expire,
-    market.claim_reward,
-    market.read_epoch,
-    market.read_provider,
-    market.refundable,
-    market.terms,
-    market.epoch_count,
-    market.model,
+    exchange.new_epoch,
+    exchange.deposit,
+    exchange.commit_model,
+    exchange.commit_models,
+    exchange.buy,
+    exchange.accept,
+    exchange.reveal,
+    claims.claim_reward,
+    claims.claim_rewards,
+    register.read_epoch,
+    register.read_provider,
+    register.terms,
+    register.epoch_count,
+    register.model,
 )
 
 SCHEME: public(constant(String[8])) = "exact"
 
 
-struct Model:
-    content: bytes32       # hash of the published file
-    blinding: uint256      # of the commitment
-    point: Bytes[128]      # C_W
-
-
-event ModelPublished:
-    epoch: indexed(uint256)
-    content: indexed(bytes32)
-    blinding: uint256
-    point: Bytes[128]
-
-event Objected:
-    epoch: indexed(uint256)
-    provider: indexed(address)
-    weight: uint256
-    evidence: bytes32
+PARAMETERS: immutable(uint256)
+BITS: immutable(uint256)
+WIDTH: immutable(uint256)
+SLOTS: immutable(uint256)
+GENERATORS: immutable(bytes32)
+JUDGE: immutable(IJudge)
 
 
 @deploy
-def __init__(terms: market.Terms, initial: Model):
+def __init__(terms: ITrading.Terms, layout: leaves.Layout, initial: IExact.Model, judge: address):
+    leaves.check(layout)
+    assert judge.is_contract, "trading: no contract that judges leaves"
     curve.check(initial.point)
-    market.__init__(terms, ledger.PUBLISHED, market.MAX, self._announce(0, initial))
-
-
-@external
-@payable
-@nonreentrant
-def new_epoch(nonce: bytes32, amount: uint256) -> uint256:
-    """
-    @notice Open the next epoch, with as much of the deposit as is brought along.
-    """
-    return market._open(nonce, amount)
-
-
-@external
-def commit_model(epoch: uint256, commitment: Bytes[128], nonce: bytes32):
-    """
-    @notice Bind the caller to its update of this epoch.
-    """
-    curve.check(commitment)
-    market._commit(epoch, commitment, nonce)
+    assert initial.blinding < curve.ORDER, "trading: blinding is not below the group order"
+    register.__init__(terms, self._digest(initial.content, initial.blinding, keccak256(initial.point)))
+    PARAMETERS = layout.parameters
+    BITS = layout.bits
+    WIDTH = layout.width
+    SLOTS = layout.slots
+    GENERATORS = layout.generators
+    JUDGE = IJudge(judge)
+    log IExact.ModelPublished(
+        epoch=0, content=initial.content, blinding=initial.blinding, point=initial.point, providers=[], weights=[]
+    )
 
 
 @external
@@ -87,84 +81,94 @@ def publish_model(
     epoch: uint256,
     content: bytes32,
     blinding: uint256,
-    base_content: bytes32,
-    base_blinding: uint256,
-    providers: DynArray[address, market.MAX],
-    pairs: Bytes[curve.PAIR * curve.MAX_PAIRS],
+    base: IExact.Base,
+    providers: DynArray[address, ledger.MAX],
+    seals: DynArray[bytes32, ledger.MAX],
+    pairs: Bytes[curve.PAIR * (ledger.MAX + 1)],
 ):
     """
-    @notice Add the bought commitments to the model's and post the hash of the new model's file.
+    @notice Add the listed commitments to the model's and post the hash of the new model's file. Weights sum to 65536, or
+            nobody is listed and the model stays as it is. Being listed says that the provider delivered.
+    @param epoch The epoch.
+    @param content Hash of the new model's file.
     @param blinding Sum of k_i * rho_i modulo the group order.
-    @param providers All bought providers that were not dropped, in rising order.
+    @param base File hash and blinding of the model that the epoch starts from.
+    @param providers Who is in the aggregate.
+    @param seals keccak(root, keccak(key)) of each provider's sealed update.
     @param pairs The base model's commitment with scalar 1, then C_i with k_i: 128 + 32 bytes each.
     """
-    market._only_acquirer()
-    e: ledger.Epoch = market._at(epoch, ledger.PREPARED)
-    assert block.timestamp <= e.deadline, "trading: too late"
+    bonus: uint256 = exchange._publishing(epoch)
+    if len(providers) == 0:
+        assert blinding == 0, "trading: without providers the model stays as it is"
     assert blinding < curve.ORDER, "trading: blinding is not below the group order"
+    assert len(seals) == len(providers), "trading: one seal for each provider"
     assert len(pairs) == curve.PAIR * (len(providers) + 1), "trading: one pair for each provider and the base"
-    base: bytes32 = keccak256(abi_encode(base_content, base_blinding, keccak256(slice(pairs, 0, 128))))
-    assert base == market.base, "trading: not the base model"
+    known: bytes32 = self._digest(base.content, base.blinding, keccak256(slice(pairs, 0, 128)))
+    assert known == register.base, "trading: not the base model"
     assert extract32(pairs, 128) == convert(1, bytes32), "trading: scalar of the base must be 1"
-    # Every pair must be a bought provider's commitment and weight; rising order keeps anybody from counting twice. The
-    # loop stands here and not in a function of its own because arguments would be copied: 20 KB of memory.
-    total: uint256 = 0
-    last: uint256 = 0
+    weights: DynArray[uint256, ledger.MAX] = []
     at: uint256 = curve.PAIR
-    for provider: address in providers:
-        assert convert(provider, uint256) > last, "trading: providers must rise"
-        last = convert(provider, uint256)
-        record: uint256 = market.records[epoch][provider]
+    for i: uint256 in range(len(providers), bound=ledger.MAX):
         weight: uint256 = convert(extract32(pairs, at + 128), uint256)
-        digest: uint256 = convert(keccak256(slice(pairs, at, 128)), uint256) & ledger.DIGEST
-        # A weight wider than its field would hide bits of itself under those of the digest.
-        sound: bool = weight != 0 and weight <= ledger.WHOLE
-        assert sound and record & ~ledger.ADVANCE == digest | ledger.COMMITTED | weight, "trading: not the commitment and weight"
-        total = unsafe_add(total, weight)  # at most 128 * 2^16
-        at = unsafe_add(at, curve.PAIR)
-    assert total == e.weight, "trading: a bought provider is missing"
-    e.phase = ledger.PUBLISHED
-    e.deadline = block.timestamp + market.SETTLE_WINDOW
-    market.epochs[epoch] = ledger.pack(e)
-    blinded: uint256 = uint256_addmod(base_blinding, blinding, curve.ORDER)
-    # sum of k_i * P_i; the points were checked when they were posted
+        exchange._list(epoch, providers[i], keccak256(slice(pairs, at, 128)), seals[i], weight)
+        weights.append(weight)
+        at += curve.PAIR
+    # The precompile tests the subgroup of every point.
     ok: bool = False
     point: Bytes[128] = b""
-    ok, point = raw_call(
-        curve.G1MSM,
-        pairs,
-        max_outsize=128,
-        gas=curve.MSM_GAS * (len(providers) + 1),
-        is_static_call=True,
-        revert_on_failure=False,
+    ok, point = raw_call(curve.G1MSM, pairs, max_outsize=128, is_static_call=True, revert_on_failure=False)
+    assert ok and len(point) == curve.POINT, "trading: points do not add up"
+    blinded: uint256 = uint256_addmod(base.blinding, blinding, curve.ORDER)
+    model: bytes32 = self._digest(content, blinded, keccak256(point))
+    exchange._publish(epoch, weights, bonus, ledger.Phase.STANDING, model)
+    log IExact.ModelPublished(
+        epoch=epoch, content=content, blinding=blinded, point=point, providers=providers, weights=weights
     )
-    assert ok and len(point) == 128, "trading: points do not add up"
-    market.next = self._announce(epoch, Model(content=content, blinding=blinded, point=point))
 
 
 @external
-def object(epoch: uint256, evidence: bytes32):
+def refute(epoch: uint256, provider: address, commitment: bytes32, key: bytes32, leaf: leaves.Leaf):
     """
-    @notice A bought provider says that the file it got is not the model of the commitment. More than half of the bought
-            weight fails the epoch.
-    @param evidence Anything the provider wants on record, for example the hash of the file it was given.
+    @notice Show that a leaf of a sealed update whose key is on chain is not what it was committed to. The price returns to
+            the acquirer. Anybody may, until the publish window ends, unless the acquirer has accepted or listed the update.
+    @param epoch The epoch.
+    @param provider Whose update it is.
+    @param commitment keccak of what the update was committed to.
+    @param key The key on chain.
+    @param leaf The leaf, its place in the trees, and the sum that its commitment should be.
     """
-    e: ledger.Epoch = market._at(epoch, ledger.PUBLISHED)
-    record: uint256 = market._seller(epoch, msg.sender)
-    weight: uint256 = record & ledger.WEIGHT
-    assert weight > 0, "trading: provider is not bought"
-    assert record & ledger.OBJECTED == 0, "trading: already objected"
-    market.records[epoch][msg.sender] = record | ledger.OBJECTED
-    e.objected += weight
-    log Objected(epoch=epoch, provider=msg.sender, weight=weight, evidence=evidence)
-    if 2 * e.objected > e.weight:
-        market._close(epoch, e, ledger.FAILED)
-    else:
-        market.epochs[epoch] = ledger.pack(e)
+    root: bytes32 = staticcall JUDGE.root_of_false(self._layout(), key, leaf)
+    exchange._refute(epoch, provider, commitment, root, key, leaf.index)
+
+
+@external
+@view
+def layout() -> leaves.Layout:
+    """
+    @notice How updates are packed, and the generators that they are committed with.
+    @return The layout.
+    """
+    return self._layout()
+
+
+@external
+@view
+def judge() -> address:
+    """
+    @notice Where refuted leaves are judged.
+    @return The address of the contract of `judge.vy`.
+    """
+    return JUDGE.address
 
 
 @internal
-def _announce(epoch: uint256, model: Model) -> bytes32:
-    # The chain keeps the digest; the event holds what it stands for.
-    log ModelPublished(epoch=epoch, content=model.content, blinding=model.blinding, point=model.point)
-    return keccak256(abi_encode(model.content, model.blinding, keccak256(model.point)))
+@view
+def _layout() -> leaves.Layout:
+    return leaves.Layout(parameters=PARAMETERS, bits=BITS, width=WIDTH, slots=SLOTS, generators=GENERATORS)
+
+
+@internal
+@pure
+def _digest(content: bytes32, blinding: uint256, point: bytes32) -> bytes32:
+    # The chain keeps the digest of a model; the event holds what it stands for.
+    return keccak256(abi_encode(content, blinding, point))

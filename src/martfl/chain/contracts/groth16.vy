@@ -9,7 +9,6 @@ MULTIPLY: constant(address) = 0x0000000000000000000000000000000000000007
 PAIRING: constant(address) = 0x0000000000000000000000000000000000000008
 FIELD: constant(uint256) = 21888242871839275222246405745257275088548364400416034343698204186575808495617
 BASE: constant(uint256) = 21888242871839275222246405745257275088696311157297823662689037894645226208583
-PAIRING_GAS: constant(uint256) = 45_000 + 4 * 34_000
 MAX_INPUTS: constant(uint256) = 164
 MAX_KEY: constant(uint256) = 14 + 2 * 165
 
@@ -23,7 +22,7 @@ def holds(key: DynArray[uint256, MAX_KEY], inputs: DynArray[uint256, MAX_INPUTS]
     sum: uint256[2] = [key[14], key[15]]
     at: uint256 = 16
     for x: uint256 in inputs:
-        assert x < FIELD, "trading: input is not in the field"
+        assert x < FIELD, "prover: input is not in the field"
         term: Bytes[64] = raw_call(MULTIPLY, abi_encode(key[at], key[at + 1], x), max_outsize=64, is_static_call=True)
         sum = abi_decode(
             raw_call(ADD, concat(term, abi_encode(sum)), max_outsize=64, is_static_call=True), uint256[2]
@@ -40,7 +39,6 @@ def holds(key: DynArray[uint256, MAX_KEY], inputs: DynArray[uint256, MAX_INPUTS]
             proof[6], proof[7], key[10], key[11], key[12], key[13],
         ),
         max_outsize=32,
-        gas=PAIRING_GAS,
         is_static_call=True,
         revert_on_failure=False,
     )

@@ -1,131 +1,201 @@
 # pragma version 0.4.3
 """
-@title The books of an epoch: what is stored in one word, and who is owed what.
-@notice Pure functions only. An epoch and a provider's record are one storage word each, so that a step of the
-        protocol costs one cold write.
+@title The books of an epoch: what is stored of it and of its providers, and who is owed what.
+@notice No storage, no calls. An epoch is two words, a provider's record is one. Their fields are added to in place; where a
+        field changes, its bound stands beside it.
+
+Prices are whole 65536ths of the reward, so that a price fits the provider's record:
+
+    price_i = reward * units_i // 65536              what a purchase guarantees
+    bonus   = reward - sum of all prices             goes by weight when the model is published and proved
 """
 
-# --- phases; everything from SETTLED on is final ---------------------------------------------------------------
-OPEN: constant(uint256) = 1        # deposits and commitments until the deadline, then purchases
-PREPARED: constant(uint256) = 2    # weights are fixed; providers deliver; the acquirer drops or publishes
-PUBLISHED: constant(uint256) = 3   # exact: objections until the deadline; sampled: waiting for the randomness
-RANDOMISED: constant(uint256) = 4  # sampled: samples are drawn, waiting for the public inputs
-INPUTS: constant(uint256) = 5      # sampled: waiting for the proof
-PROVED: constant(uint256) = 6      # sampled: objections until the deadline
-SETTLED: constant(uint256) = 7     # honest: the reward goes by weight, the penalty back to the acquirer
-FAILED: constant(uint256) = 8      # late, false or objected: reward and penalty go by weight
-EMPTY: constant(uint256) = 9       # nobody was bought: everything returns to the acquirer
-DROPPED: constant(uint256) = 10    # everybody bought was dropped: the reward goes to the other committed providers
-ABANDONED: constant(uint256) = 11  # never prepared: the penalty goes to the committed providers in equal parts
-
-# --- a provider's record: 29 bytes of the commitment's hash, then flags and weight --------------------------------
-WEIGHT: constant(uint256) = 2 ** 17 - 1
-ADVANCE: constant(uint256) = 2 ** 17
-OUT: constant(uint256) = 2 ** 18       # dropped
-OBJECTED: constant(uint256) = 2 ** 19
-CLAIMED: constant(uint256) = 2 ** 20
-COMMITTED: constant(uint256) = 2 ** 21
-DIGEST: constant(uint256) = max_value(uint256) - (2 ** 24 - 1)
-
-WHOLE: constant(uint256) = 2 ** 16      # what the weights of an epoch sum to
-BASIS: constant(uint256) = 10_000       # the penalty ratio is in basis points of the reward
-MAX_COUNT: constant(uint256) = 2 ** 16 - 1
-MAX_DEPOSIT: constant(uint256) = 2 ** 96 - 1
+flag Phase:
+    OPEN        # providers commit
+    TRADING     # the acquirer buys, keys go over, the acquirer publishes
+    PUBLISHED   # sampled: waiting for the proof
+    PROVED      # sampled: proved, open to refutation
+    STANDING    # the model stands; some purchases are not answered for yet
+    FAILING     # the aggregation failed; some purchases are not answered for yet
+    SETTLED     # final: prices and bonus are paid, the rest and the penalty return
+    FAILED      # final: prices are paid, the rest of the reward returns, the penalty is nobody's
+    EMPTY       # final: nothing was bought, everything returns
 
 
-struct Epoch:
-    deposit: uint256    # reward and penalty together
-    deadline: uint256   # of the phase; the last second counts as in time
-    providers: uint256  # committed and not dropped
-    advanced: uint256   # bought in advance and not dropped
-    forfeited: uint256  # bought in advance and dropped: their fees belong to the other providers
-    gap: uint256        # the model that this epoch starts from is that of epoch (number - gap)
-    weight: uint256     # bought and not dropped
-    objected: uint256   # weight of those that objected
-    phase: uint256
-    refunded: bool      # the acquirer has claimed
+flag State:  # of a provider
+    COMMITTED
+    BOUGHT
+    ACCEPTED  # the acquirer says that it has the update
+    REVEALED  # the key is on chain, open to refutation
+    LISTED    # in the published aggregate
+    REFUTED
+    CLAIMED
 
 
-struct Shares:
-    unit: uint256      # for each unit of weight
-    each: uint256      # for each committed provider that was not dropped
-    acquirer: uint256  # refund and rounding dust
+MAX: constant(uint256) = 128             # providers in one call
+WHOLE: constant(uint256) = 2 ** 16       # units of the reward; what the weights of an aggregate sum to
+BASIS: constant(uint256) = 10_000        # the penalty ratio is in basis points of the reward
+MAX_GAP: constant(uint256) = 2 ** 15 - 1
+MAX_MONEY: constant(uint256) = 2 ** 96 - 1
 
+# --- a book: deposit (96 bits), sum of all prices (96), second of `new_epoch` (40), gap (15), phase (9) ---------------
+# The model that an epoch starts from is that of epoch (number - gap). Stored phases are TRADING, PUBLISHED,
+# PROVED, STANDING and FAILED; the others follow from the clock.
+SPENT_AT: constant(uint256) = 96
+OPENED_AT: constant(uint256) = 192
+GAP_AT: constant(uint256) = 232
+PHASE_AT: constant(uint256) = 247
 
-@internal
-@pure
-def pack(e: Epoch) -> uint256:
-    # Every field was checked against its width where it changes.
-    low: uint256 = e.phase | convert(e.refunded, uint256) << 8 | e.objected << 16 | e.weight << 36 | e.gap << 56
-    return low | e.forfeited << 72 | e.advanced << 88 | e.providers << 104 | e.deadline << 120 | e.deposit << 160
+# --- a tally: prices of who delivered (96 bits), deadline (40), three counts and the dust (24 each), two flags ------
+# Counts are those of providers: bought; of these the silent, neither accepted nor revealed nor listed; and those that
+# revealed and may be refuted. The last two are at most the first, which `buy` keeps below 2^24.
+DEADLINE_AT: constant(uint256) = 96
+ONE_BOUGHT: constant(uint256) = 2 ** 136
+ONE_SILENT: constant(uint256) = 2 ** 160
+ONE_REVEALED: constant(uint256) = 2 ** 184
+DUST_AT: constant(uint256) = 208                # what is left of the bonus after it went by weight: less than 128 units
+WEIGHED: constant(uint256) = 2 ** 232           # somebody has a weight
+REFUNDED: constant(uint256) = 2 ** 233          # the acquirer has claimed
+COUNT: constant(uint256) = 2 ** 24 - 1
+BOUGHT: constant(uint256) = COUNT * ONE_BOUGHT      # the fields of the three counts
+SILENT: constant(uint256) = COUNT * ONE_SILENT
+REVEALED: constant(uint256) = COUNT * ONE_REVEALED
+TIME: constant(uint256) = 2 ** 40 - 1
 
-
-@internal
-@pure
-def unpack(word: uint256) -> Epoch:
-    return Epoch(
-        deposit=word >> 160,
-        deadline=(word >> 120) & (2 ** 40 - 1),
-        providers=(word >> 104) & MAX_COUNT,
-        advanced=(word >> 88) & MAX_COUNT,
-        forfeited=(word >> 72) & MAX_COUNT,
-        gap=(word >> 56) & MAX_COUNT,
-        weight=(word >> 36) & (2 ** 20 - 1),
-        objected=(word >> 16) & (2 ** 20 - 1),
-        phase=word & 255,
-        refunded=(word >> 8) & 1 == 1,
-    )
+# --- a record: state (7 bits), price (17), weight (17), then 215 bits of the digest of what was committed to ----------
+PRICE_AT: constant(uint256) = 7
+WEIGHT_AT: constant(uint256) = 24
+STATE: constant(uint256) = 2 ** 7 - 1
+UNITS: constant(uint256) = 2 ** 17 - 1
+DIGEST: constant(uint256) = max_value(uint256) - (2 ** 41 - 1)
 
 
 @internal
 @pure
-def reward(deposit: uint256, ratio: uint256) -> uint256:
+def phase(book: uint256) -> Phase:
+    return convert(book >> PHASE_AT, Phase)
+
+
+@internal
+@pure
+def with_phase(book: uint256, phase: Phase) -> uint256:
+    return book & (2 ** PHASE_AT - 1) | convert(phase, uint256) << PHASE_AT
+
+
+@internal
+@pure
+def opened(book: uint256) -> uint256:
+    return (book >> OPENED_AT) & TIME
+
+
+@internal
+@pure
+def gap(book: uint256) -> uint256:
+    return (book >> GAP_AT) & MAX_GAP
+
+
+@internal
+@pure
+def spent(book: uint256) -> uint256:
+    return (book >> SPENT_AT) & MAX_MONEY
+
+
+@internal
+@pure
+def reward(book: uint256, ratio: uint256) -> uint256:
     # deposit = reward + penalty, penalty = reward * ratio / 10000, the odd unit in the penalty
-    return deposit * BASIS // (BASIS + ratio)
+    return unsafe_mul(book & MAX_MONEY, BASIS) // unsafe_add(BASIS, ratio)  # below 2^110; at most 2^21
 
 
 @internal
 @pure
-def shares(e: Epoch, fee: uint256, ratio: uint256) -> Shares:
-    # Of a final epoch. A pot by weight (settled, failed) or in equal parts; what is left over is the acquirer's, so that
-    # unit * weight + each * providers + acquirer = deposit + forfeited * fee, to the last unit.
-    # Where all who committed were dropped, nobody is left to take their part, and the acquirer must not: the drops are
-    # void. All weights of `prepare` count again, and whoever was bought in advance keeps its own fee.
-    phase: uint256 = e.phase
-    providers: uint256 = e.providers
-    weight: uint256 = e.weight
-    lost: uint256 = e.forfeited * fee
-    if providers == 0:
-        providers = e.forfeited
-        weight = WHOLE
-        lost = 0
-        if phase == DROPPED:
-            phase = SETTLED
-    pot: uint256 = self.reward(e.deposit, ratio)
-    if phase == FAILED:
-        pot = e.deposit
-    elif phase == ABANDONED:
-        pot = e.deposit - pot
-    elif phase == EMPTY:
-        pot = 0
-    pot += lost
-    unit: uint256 = 0
-    each: uint256 = 0
-    if phase <= FAILED:
-        unit = pot // weight
-    elif providers != 0:
-        each = pot // providers
-    return Shares(unit=unit, each=each, acquirer=e.deposit + lost - unit * weight - each * providers)
+def count(tally: uint256, one: uint256) -> uint256:
+    return tally // one & COUNT
 
 
 @internal
 @pure
-def owed(record: uint256, e: Epoch, fee: uint256, ratio: uint256) -> uint256:
-    # What a provider may claim: nothing when dropped (unless all were), else its part and the advance fee.
-    if record & COMMITTED == 0 or record & CLAIMED != 0 or (record & OUT != 0 and e.providers != 0):
+def deadline(tally: uint256) -> uint256:
+    return (tally >> DEADLINE_AT) & TIME
+
+
+@internal
+@pure
+def with_deadline(tally: uint256, deadline: uint256) -> uint256:
+    return tally & ~(TIME << DEADLINE_AT) | deadline << DEADLINE_AT
+
+
+@internal
+@pure
+def state(record: uint256) -> State:
+    return convert(record & STATE, State)
+
+
+@internal
+@pure
+def with_state(record: uint256, state: State) -> uint256:
+    return record & ~STATE | convert(state, uint256)
+
+
+@internal
+@pure
+def part(whole: uint256, units: uint256) -> uint256:
+    # The product first: nothing is lost where `whole` is small.
+    return unsafe_mul(whole, units) // WHOLE  # below 2^96 times 2^17
+
+
+@internal
+@pure
+def units(ask: uint256, reward: uint256) -> uint256:
+    # The smallest price that is at least the ask, which is at most the reward.
+    if ask == 0:
         return 0
-    s: Shares = self.shares(e, fee, ratio)
-    amount: uint256 = s.unit * (record & WEIGHT) + s.each
-    if record & ADVANCE != 0:
-        amount += fee
+    return unsafe_sub(unsafe_add(unsafe_mul(ask, WHOLE), reward), 1) // reward  # ask <= reward < 2^96, ask > 0
+
+
+@internal
+@pure
+def price(record: uint256, reward: uint256) -> uint256:
+    return self.part(reward, (record >> PRICE_AT) & UNITS)
+
+
+@internal
+@pure
+def weight(record: uint256) -> uint256:
+    return (record >> WEIGHT_AT) & UNITS
+
+
+@internal
+@view
+def owed(record: uint256, book: uint256, ratio: uint256, phase: Phase) -> uint256:
+    # What a provider may claim of an epoch that is final.
+    state: State = self.state(record)
+    delivered: State = State.ACCEPTED | State.REVEALED | State.LISTED
+    if state not in delivered:
+        return 0
+    reward: uint256 = self.reward(book, ratio)
+    amount: uint256 = self.price(record, reward)
+    if phase == Phase.SETTLED and state == State.LISTED:
+        amount += self.part(reward - self.spent(book), self.weight(record))
     return amount
+
+
+@internal
+@view
+def refund(book: uint256, tally: uint256, ratio: uint256, phase: Phase) -> uint256:
+    # What the acquirer may claim of an epoch that is final. With what all providers are owed and the penalty of a failed
+    # epoch, which is nobody's, it makes the deposit, to the unit.
+    if tally & REFUNDED != 0:
+        return 0
+    deposit: uint256 = book & MAX_MONEY
+    if phase == Phase.EMPTY:
+        return deposit
+    reward: uint256 = unsafe_mul(deposit, BASIS) // unsafe_add(BASIS, ratio)  # as in `reward`
+    delivered: uint256 = tally & MAX_MONEY
+    if phase == Phase.FAILED:
+        return unsafe_sub(reward, delivered)  # delivered <= spent <= reward
+    rest: uint256 = unsafe_sub(deposit, delivered)  # and the reward is at most the deposit
+    if tally & WEIGHED == 0:
+        return rest
+    kept: uint256 = unsafe_add((book >> SPENT_AT) & MAX_MONEY, (tally >> DUST_AT) & COUNT)  # dust <= reward - spent
+    return unsafe_sub(rest, unsafe_sub(reward, kept))  # kept <= reward; rest >= reward - delivered >= reward - kept

@@ -7,6 +7,7 @@ from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid, ServerApp
 
 from martfl.federation.flower.records import unwrap, wrap
+from martfl.market.messages import REQUESTS
 
 Answer = Callable[[bytes, Context], bytes]
 Main = Callable[[Grid, Context], None]
@@ -19,23 +20,8 @@ def make_client_app(answer: Answer) -> ClientApp:
     def reply(message: Message, context: Context) -> Message:
         return Message(wrap(answer(unwrap(message), context)), reply_to=message)
 
-    @app.train("commit")
-    def commit(message: Message, context: Context) -> Message:
-        """Train on the model and commit to the update."""
-        return reply(message, context)
-
-    @app.query("score")
-    def score(message: Message, context: Context) -> Message:
-        """The cosine with an encrypted baseline."""
-        return reply(message, context)
-
-    @app.query("deliver")
-    def deliver(message: Message, context: Context) -> Message:
-        """Hand over what was bought."""
-        return reply(message, context)
-
-    for action in ("identify", "published", "closed"):
-        app.query(action)(reply)
+    for kind in REQUESTS:  # routed as `records.route` says
+        app.query(kind)(reply)
     return app
 
 

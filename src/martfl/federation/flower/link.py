@@ -15,20 +15,20 @@ from eth_utils.address import to_checksum_address
 from flwr.serverapp import Grid
 
 from martfl.federation.flower.mailbox import Mailbox, Reply
-from martfl.federation.flower.records import action_of
 from martfl.market import messages as ms
+from martfl.market import wire
 from martfl.market.errors import MessageError
 
 log = logging.getLogger(__name__)
-IDENTIFY = action_of(ms.Challenge.kind)
+CHALLENGE = ms.Challenge.kind
 
 
 @dataclass
 class FlowerLink:
-    """`martfl.market.link.Link` over a grid. `market` is the contract's address; times are in seconds."""
+    """`martfl.market.link.Link` over a grid. Times are in seconds."""
 
     grid: Grid
-    market: str
+    market: wire.Market
     account: LocalAccount
     pause: float = 0.5  # between looks at the grid
     patience: float = 30.0  # for the answer to a challenge
@@ -48,12 +48,12 @@ class FlowerLink:
     def members(self) -> Sequence[str]:
         """Everybody online who has signed a challenge; waits for answers to those under way."""
         self._greet()
-        while any(letter.action == IDENTIFY for letter in self._mail.open.values()):
+        while any(letter.kind == CHALLENGE for letter in self._mail.open.values()):
             self._sort(self._mail.collect())
             time.sleep(self.pause)
         return list(self._nodes)
 
-    def ask(self, requests: Mapping[str, bytes], *, seconds: float) -> Mapping[str, bytes]:
+    def ask(self, requests: Mapping[str, bytes], *, kind: str, seconds: float) -> Mapping[str, bytes]:
         """Send, and wait for all answers or for `seconds`. Who comes back at another node is asked again there."""
         waiting = {str(to_checksum_address(name)): (name, data) for name, data in requests.items()}
         asked: dict[str, int] = {}
@@ -62,7 +62,8 @@ class FlowerLink:
         while waiting and (left := deadline - time.monotonic()) > 0:
             if time.monotonic() - self._greeted >= self.every:
                 self._greet()
-            self._send({key: data for key, (_, data) in waiting.items()}, asked, left)
+            new = self._unsent({key: data for key, (_, data) in waiting.items()}, asked)
+            self._mail.post(new, kind=kind, seconds=left)
             owners = {node: key for key, node in asked.items()}
             for reply in self._sort(self._mail.collect()):
                 key = owners.get(reply.letter.node)
@@ -75,22 +76,14 @@ class FlowerLink:
             self._mail.forget(node)  # an answer that comes later is not for the next question
         return answers
 
-    # --- sending -------------------------------------------------------------------------------------------------
-
-    def _send(self, waiting: Mapping[str, bytes], asked: dict[str, int], seconds: float) -> None:
-        """Post to whom the request has not gone yet, or who is at a new node."""
-        by_action: dict[str, dict[int, bytes]] = {}
-        kinds: dict[int, str] = {}
+    def _unsent(self, waiting: Mapping[str, bytes], asked: dict[str, int]) -> dict[int, bytes]:
+        """Node → request, for whom it has not gone to yet, or who is at a new node; `asked` is brought up to date."""
+        new = {}
         for key, data in waiting.items():
             node = self._nodes.get(key)
-            if node is None or asked.get(key) == node:
-                continue
-            if id(data) not in kinds:
-                kinds[id(data)] = action_of(ms.decode(data, market=self.market)[0].kind)
-            by_action.setdefault(kinds[id(data)], {})[node] = data
-            asked[key] = node
-        for action, data_of in by_action.items():
-            self._mail.post(data_of, action=action, seconds=seconds)
+            if node is not None and asked.get(key) != node:
+                new[node], asked[key] = data, node
+        return new
 
     # --- identities ----------------------------------------------------------------------------------------------
 
@@ -100,20 +93,20 @@ class FlowerLink:
         online = set(self.grid.get_node_ids())
         self._nodes = {wallet: node for wallet, node in self._nodes.items() if node in online}
         self._refused = {node: w for node, w in self._refused.items() if node in online and w in self._nodes}
-        pending = {letter.node for letter in self._mail.open.values() if letter.action == IDENTIFY}
+        pending = {letter.node for letter in self._mail.open.values() if letter.kind == CHALLENGE}
         known = {*self._nodes.values(), *self._refused, *pending}
         new = [node for node in sorted(online - known) if self._silent.get(node, 0.0) <= time.monotonic()]
         self._nonces |= {node: secrets.token_hex(16) for node in new}
         challenges = {node: ms.Challenge(epoch=0, nonce=self._nonces[node]) for node in new}
-        signed = {n: ms.encode(c, market=self.market, account=self.account) for n, c in challenges.items()}
-        self._mail.post(signed, action=IDENTIFY, seconds=self.patience)
+        signed = {n: wire.encode(c, market=self.market, account=self.account) for n, c in challenges.items()}
+        self._mail.post(signed, kind=CHALLENGE, seconds=self.patience)
 
     def _sort(self, replies: list[Reply]) -> list[Reply]:
         """Take the answers to challenges out, and bind their nodes; the rest is given back."""
         for reply in replies:
-            if reply.letter.action == IDENTIFY:
+            if reply.letter.kind == CHALLENGE:
                 self._bind(reply)
-        return [reply for reply in replies if reply.letter.action != IDENTIFY]
+        return [reply for reply in replies if reply.letter.kind != CHALLENGE]
 
     def _bind(self, reply: Reply) -> None:
         node = reply.letter.node
@@ -122,7 +115,7 @@ class FlowerLink:
             log.warning("node %d did not say which wallet it is", node)
             return
         try:
-            message, signer = ms.decode(reply.data, market=self.market)
+            message, signer = wire.decode(reply.data, market=self.market)
         except MessageError as error:
             log.warning("node %d does not prove a wallet: %s", node, error)
             return

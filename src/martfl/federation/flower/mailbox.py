@@ -4,24 +4,23 @@ import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from flwr.app import Message
 from flwr.serverapp import Grid
 
-from martfl.federation.flower.records import unwrap, wrap
+from martfl.federation.flower.private import LOST
+from martfl.federation.flower.records import route, unwrap, wrap
 from martfl.market.errors import MessageError
 
 log = logging.getLogger(__name__)
-GONE = (3, 4, 5)  # Flower's codes for: message, reply or node is not available
 
 
 @dataclass(frozen=True)
 class Letter:
-    """A request under way to a node."""
+    """A request of some kind under way to a node."""
 
     node: int
-    action: str
+    kind: str
     until: float  # on the monotonic clock
 
 
@@ -41,18 +40,15 @@ class Mailbox:
     grid: Grid
     open: dict[str, Letter] = field(default_factory=dict)  # Flower's message id → letter
 
-    def post(self, data: Mapping[int, bytes], *, action: str, seconds: float) -> None:
+    def post(self, data: Mapping[int, bytes], *, kind: str, seconds: float) -> None:
         """Send every node its bytes; Flower forgets what is not answered within `seconds`."""
         until = time.monotonic() + seconds
-        contents: dict[int, Any] = {}  # one content for all who get the same bytes
-        messages = []
-        for node, body in data.items():
-            content = contents.setdefault(id(body), wrap(body))
-            messages.append(Message(content, node, action, ttl=max(seconds, 1.0)))
+        contents = {body: wrap(body) for body in set(data.values())}  # one content for all who get the same bytes
+        messages = [Message(contents[body], node, route(kind), ttl=max(seconds, 1.0)) for node, body in data.items()]
         identifiers = self.grid.push_messages(messages) if messages else []
         for node, identifier in zip(data, identifiers, strict=True):
             if identifier:
-                self.open[identifier] = Letter(node, action, until)
+                self.open[identifier] = Letter(node, kind, until)
 
     def collect(self) -> list[Reply]:
         """Replies that have come; letters past their time are given up, as lost."""
@@ -70,10 +66,10 @@ class Mailbox:
         if letter is None:
             return None
         if message.has_error():
-            log.info("node %d, %s: %s", letter.node, letter.action, message.error.reason)
-            return Reply(letter, None, lost=message.error.code in GONE)
+            log.info("node %d, %s: %s", letter.node, letter.kind, message.error.reason)
+            return Reply(letter, None, lost=message.error.code in LOST)
         try:
             return Reply(letter, unwrap(message))
         except MessageError as error:
-            log.info("node %d, %s: %s", letter.node, letter.action, error)
+            log.info("node %d, %s: %s", letter.node, letter.kind, error)
             return Reply(letter, None)

@@ -1,31 +1,36 @@
 """What a provider has just done, in words."""
 
+from martfl.amounts import coins
 from martfl.market import messages as ms
+from martfl.market import wire
 
 
-def describe(reply: bytes, *, market: str) -> str:
+def describe(reply: bytes, *, market: wire.Market, token: str = "") -> str:
     """One line for a reply of our own."""
-    message, _ = ms.decode(reply, market=market)
-    return _words(message)
+    message, _ = wire.decode(reply, market=market)
+    if isinstance(message, ms.Identity):
+        return "the acquirer asked who is here: answered with the wallet's signature"
+    return f"epoch {message.epoch}: {_words(message, token)}"
 
 
-def _words(message: ms.Message) -> str:
-    epoch = f"epoch {message.epoch}"
+def _words(message: ms.Message, token: str) -> str:
     match message:
-        case ms.Identity():
-            return "the acquirer asked who is at this node: answered with the wallet's signature"
-        case ms.Committed(transaction=transaction):
-            return f"{epoch}: checked the model against the chain, trained, committed to the update ({transaction})"
-        case ms.ScoreReply():
-            return f"{epoch}: gave the cosine with an encrypted baseline; the acquirer learns that number only"
-        case ms.Delivery():
-            return f"{epoch}: bought on chain, so the update is handed over, sealed to the acquirer"
+        case ms.Committed():
+            return "the model is the one on chain; trained on it, sealed the update, signed a commitment to it"
+        case ms.Offered(ask=ask):
+            return f"commitments are closed; showed the offer, {coins(int(ask), token=token)} for the update"
+        case ms.Scored():
+            return "gave the cosine with an encrypted baseline; the acquirer learns that number only"
+        case ms.Sealed():
+            return "sent the sealed update; it cannot be read without its key"
+        case ms.Key():
+            return "bought on chain; gave the key of the update to the acquirer"
         case ms.Verdict(accepted=True):
-            return f"{epoch}: the published model is the one on chain"
+            return "the published model is the one on chain"
         case ms.Verdict(reason=reason):
-            return f"{epoch}: the published model is NOT the one on chain, objected: {reason}"
+            return f"the published model is NOT the one on chain: {reason}"
         case ms.Claimed(amount=amount):
-            return f"{epoch}: over; {amount} wei claimed"
+            return f"over; it paid {coins(int(amount), token=token)}"
         case ms.Refusal(reason=reason):
-            return f"{epoch}: refused a request: {reason}"
-    return f"{epoch}: answered ({message.kind})"
+            return f"refused a request: {reason}"
+    return f"answered ({message.kind})"

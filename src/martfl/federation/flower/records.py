@@ -11,14 +11,6 @@ from flwr.app import Array, ArrayRecord, Message, RecordDict
 from martfl.market.errors import MessageError
 
 RECORD, ENTRY, STYPE = "martfl", "message", "martfl.message"
-ACTIONS = {  # kind of request → where Flower routes it
-    "challenge": "query.identify",
-    "train": "train.commit",
-    "score": "query.score",
-    "deliver": "query.deliver",
-    "published": "query.published",
-    "closed": "query.closed",
-}
 
 
 def wrap(data: bytes) -> Any:
@@ -39,8 +31,6 @@ def unwrap(message: Message) -> bytes:
     return data
 
 
-def action_of(kind: str) -> str:
-    """Flower's message type for a kind of request."""
-    if kind not in ACTIONS:
-        raise MessageError(f"a request's kind must be one of {', '.join(ACTIONS)}, got {kind!r}")
-    return ACTIONS[kind]
+def route(kind: str) -> str:
+    """Where Flower routes a request of this kind."""
+    return f"query.{kind}"

@@ -11,7 +11,8 @@ from typing import Any
 from flwr.app import Context
 from flwr.serverapp import Grid
 
-from martfl.errors import MartflError
+from martfl.amounts import coins
+from martfl.errors import InputError, MartflError
 from martfl.federation.compose import Place
 from martfl.federation.flower.apps import make_client_app, make_server_app
 from martfl.federation.flower.link import FlowerLink
@@ -19,15 +20,20 @@ from martfl.federation.flower.narrate import describe
 from martfl.federation.flower.processes import Certificates, Child, start_superlink, start_supernode
 from martfl.federation.flower.runs import start_run
 from martfl.federation.flower.tasks import Runtime, run_server_app, serve
+from martfl.market import wire
 from martfl.market.acquirer import Acquirer
-from martfl.market.errors import MarketError
+from martfl.market.epoch import Tell
 from martfl.market.link import ChainClock
 from martfl.market.provider import Provider
+from martfl.market.steps import Collected
+from martfl.market.watching import GRACE
 
 log = logging.getLogger(__name__)
 Say = Callable[[str], None]
 LONGEST_PAUSE = 60.0  # seconds between attempts to connect
-GRACE = 10.0  # seconds that a SuperNode is given to pass the last answer on
+LONGEST_LOOK = 15.0  # seconds between looks at the chain
+LOOKS = 2 * GRACE  # at least, in the margin that a provider has to bring a transaction into the chain
+LINGER = 10.0  # seconds that a SuperNode is given to pass the last answer on
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,7 @@ class Buying:
     providers: int = 1  # how many to wait for before an epoch is opened
     seconds: float = 600.0  # how long to wait for answers
     say: Say = field(default=lambda text: log.info("%s", text))
+    tell: Tell = field(default=lambda epoch, step, text: log.info("epoch %d, %s: %s", epoch, step, text))
 
     def run(self) -> None:
         """Trade until the epochs are over; started again, it goes on where it was."""
@@ -75,7 +82,8 @@ class Buying:
 
     def _main(self, grid: Grid, context: Context) -> None:
         names: dict[str, str] = {}
-        link = FlowerLink(grid, self.place.trading.address, self.place.account, joined=self._greet(names))
+        market = wire.Market(self.place.chain.chain_id, self.place.trading.address)
+        link = FlowerLink(grid, market, self.place.account, joined=self._greet(names))
         acquirer = self._acquirer(link, names)
         if self.place.trading.epoch_count() == acquirer.finished():  # an open epoch cannot wait
             self._gather(link)
@@ -95,7 +103,7 @@ class Buying:
             account=place.account,
             seconds=self.seconds,
             names=names,
-            tell=lambda epoch, step, text: self.say(f"epoch {epoch}, {step}: {text}"),
+            tell=self.tell,
         )
 
     def _gather(self, link: FlowerLink) -> None:
@@ -113,20 +121,40 @@ class Buying:
 
 @dataclass
 class Selling:
-    """`martfl provider join`: a SuperNode as a child, the ClientApp in this process, an eye on the chain."""
+    """`martfl provider join`: a SuperNode as a child, the ClientApp in this process, an eye on the chain.
+
+    The eye is a thread of its own: a buyer that keeps its seller busy must not make it miss a deadline.
+    """
 
     provider: Provider
     folder: Path
     connecting: Connecting
-    epochs: int | None = None  # leave when so many have been claimed
-    every: float = 15.0  # seconds between looks at the chain
+    epochs: int | None = None  # leave when so many are over
+    every: float | None = None  # seconds between looks at the chain; as the terms' margin allows where it is not named
     say: Say = field(default=lambda text: log.info("%s", text))
     stop: threading.Event = field(default_factory=threading.Event)
-    _looked: float = field(default=0.0, repr=False)
     _answered: float = field(default=0.0, repr=False)
+
+    def __post_init__(self) -> None:
+        margin = self.provider.terms.deadlines.margin
+        self.pause = min(LONGEST_LOOK, margin / (2 * LOOKS)) if self.every is None else self.every
+        if not 0 < self.pause <= margin / LOOKS:
+            raise InputError(
+                f"the market's margin is {margin} s: the chain must be looked at every {margin / LOOKS:g} s or more "
+                f"often, got {self.pause:g} s"
+            )
 
     def run(self) -> None:
         """Sell until stopped; a SuperNode that ends is started again."""
+        eye = threading.Thread(target=self._watch, name="watch the chain", daemon=True)
+        eye.start()
+        try:
+            self._sell()
+        finally:
+            self.stop.set()
+            eye.join()
+
+    def _sell(self) -> None:
         pause = 1.0
         while not self.stop.is_set():
             self.say(f"starting a SuperNode, which connects to the acquirer at {self.connecting.superlink}")
@@ -150,37 +178,30 @@ class Selling:
 
     def _serve(self, child: Child, runtime: Runtime) -> None:
         app = make_client_app(self._answer)
-        serve(runtime, app, alive=lambda: child.alive and not self.stop.is_set(), idle=self._look)
+        serve(runtime, app, alive=lambda: child.alive and not self.stop.is_set(), idle=self._leave_when_done)
 
     def _answer(self, request: bytes, context: Context) -> bytes:
         reply = self.provider.handle(request)
-        self.say(describe(reply, market=self.provider.trading.address))
+        self.say(describe(reply, market=self.provider.market, token=self.provider.terms.money.token))
         self._answered = time.monotonic()
         return reply
 
-    def _look(self) -> None:
-        """Between messages: expire what the acquirer let lapse, claim what is owed, leave when all is done."""
-        self._leave_when_done()
-        if time.monotonic() - self._looked < self.every:
-            return
-        self._looked = time.monotonic()
-        try:
-            for epoch, amount in self.provider.watch().items():
-                self.say(f"epoch {epoch}: claimed {amount} wei")
-        except MartflError as error:  # a node that is away for a while
-            log.warning("the chain could not be watched: %s", error)
+    def _watch(self) -> None:
+        """Whatever must be on chain in time: commitment, key, refutation; and what is owed."""
+        while not self.stop.wait(self.pause):
+            try:
+                for epoch, amount in self.provider.watch().items():
+                    paid = coins(amount, token=self.provider.terms.money.token)
+                    self.say(f"epoch {epoch}: final; it paid {paid}")
+            except MartflError as error:  # a node that is away for a while
+                log.warning("the chain could not be watched: %s", error)
+            except Exception:  # a node's words that nobody foresaw: the next look may still be in time
+                log.exception("the chain could not be watched")
 
     def _leave_when_done(self) -> None:
-        if self.epochs is None or time.monotonic() - self._answered < GRACE:
+        if self.epochs is None or time.monotonic() - self._answered < LINGER:
             return
-        claimed = sum(step.name == "claim" for step in self.provider.journal.steps())
-        if claimed >= self.epochs:
-            self.say(f"{claimed} epoch(s) claimed: leaving")
+        over = len(self.provider.journal.all_of(Collected))
+        if over >= self.epochs:
+            self.say(f"{over} epoch(s) are over: leaving")
             self.stop.set()
-
-
-def make_provider(place: Place, data: Any, *, name: str) -> Provider:
-    """The provider of a place; refuses where the chain's terms are not the file's."""
-    if place.trading.terms().acquirer == place.account.address:
-        raise MarketError("the market's acquirer cannot sell to itself: join with another wallet")
-    return Provider(place.terms, place.task, data, place.trading, place.settler, place.journal, place.account, name)

@@ -2,15 +2,9 @@
 
 import hashlib
 
-from flwr.cli.build import build_fab_from_files
-from flwr.common.serde import fab_to_proto
-from flwr.proto.control_pb2 import StartRunRequest
-from flwr.supercore.control import ControlHttpClient
-from flwr.supercore.fab import Fab
-from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
-
 from martfl import __version__
-from martfl.federation.flower.tasks import Runtime, patient
+from martfl.federation.flower import private
+from martfl.federation.flower.tasks import Runtime
 from martfl.market.errors import MarketError
 
 # Flower wants a bundle of code with every run. Ours only names the installed apps: nodes run what they have installed.
@@ -37,17 +31,17 @@ raise ImportError("join with `martfl provider join`: code that comes with a run 
 
 def start_run(runtime: Runtime) -> int:
     """The number of a new run."""
-    content, _ = build_fab_from_files({"pyproject.toml": DESCRIPTION.encode(), "market.py": MODULE.encode()})
-    bundle = Fab(hashlib.sha256(content).hexdigest(), content, {})
-    client = ControlHttpClient.from_server_address(
+    content, _ = private.build_fab_from_files({"pyproject.toml": DESCRIPTION.encode(), "market.py": MODULE.encode()})
+    bundle = private.Fab(hashlib.sha256(content).hexdigest(), content, {})
+    client = private.ControlHttpClient.from_server_address(
         runtime.address,
         runtime.certificates is None,
         runtime.certificates,
-        [RuntimeVersionHttpInterceptor(component_name="flwr-cli")],
-        retry_invoker=patient(),
+        [private.RuntimeVersionHttpInterceptor(component_name="flwr-cli")],
+        retry_invoker=private.patient(),
     )
     try:
-        answer = client.StartRun(StartRunRequest(fab=fab_to_proto(bundle)))
+        answer = client.StartRun(private.StartRunRequest(fab=private.fab_to_proto(bundle)))
     finally:
         client.close()
     if not answer.HasField("run_id"):

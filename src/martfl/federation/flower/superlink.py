@@ -44,15 +44,11 @@ def is_local(client: Any) -> bool:
 
 def main() -> None:
     """Start the SuperLink with the command line's options."""
-    from flwr.superlink import extensions
-    from flwr.superlink.cli import flower_superlink
-    from starlette.middleware import Middleware
-
+    from martfl.federation.flower.private import run_superlink
     from martfl.federation.flower.processes import watch_parent
 
-    extensions.get_middleware = lambda: (Middleware(Gate),)
     watch_parent()
-    flower_superlink()
+    run_superlink(Gate)
 
 
 if __name__ == "__main__":

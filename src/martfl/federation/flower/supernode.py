@@ -3,12 +3,11 @@
 
 def main() -> None:
     """Start the SuperNode with the command line's options."""
-    from flwr.supernode.cli import flower_supernode
-
+    from martfl.federation.flower.private import run_supernode
     from martfl.federation.flower.processes import watch_parent
 
     watch_parent()
-    flower_supernode()
+    run_supernode()
 
 
 if __name__ == "__main__":

@@ -14,33 +14,14 @@ from dataclasses import dataclass, field
 import httpx
 from flwr.app import Context, Error, Message
 from flwr.clientapp import ClientApp
-from flwr.common.constant import ErrorCode, SubStatus
-from flwr.common.serde import context_from_proto, run_from_proto
-from flwr.proto.runtime_pb2 import AcquireTaskRequest, PullTaskInputRequest, SendTaskHeartbeatRequest
 from flwr.serverapp import ServerApp
-from flwr.supercore.constant import TaskType
-from flwr.supercore.heartbeat import HeartbeatSender
-from flwr.supercore.interceptors import (
-    RuntimeTokenHttpInterceptor,
-    RuntimeVersionHttpInterceptor,
-    SuperExecAuthHttpInterceptor,
-)
-from flwr.supercore.retry import RetryInvoker, exponential
-from flwr.supercore.runtime import RuntimeHttpClient
-from flwr.supercore.task_identity import TaskIdentity
-from flwr.superlink.grid import HttpGrid
-from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
 
+from martfl.federation.flower import private
 from martfl.market.errors import MarketError
 
 log = logging.getLogger(__name__)
 ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 COMPONENT = "flwr-serverapp"  # what Flower's own process of this kind calls itself
-
-
-def patient(seconds: float = 120.0) -> RetryInvoker:
-    """Try again while the other side cannot be reached. (Flower's own ends the whole process on some answers.)"""
-    return RetryInvoker(lambda: exponential(max_delay=5), httpx.TransportError, max_tries=None, max_time=seconds)
 
 
 @dataclass(frozen=True)
@@ -51,19 +32,19 @@ class Runtime:
     secret: bytes = field(repr=False)
     certificates: bytes | None = None
 
-    def client(self, *, token: str = "", seconds: float = 120.0) -> RuntimeHttpClient:
+    def client(self, *, token: str = "", seconds: float = 120.0) -> private.RuntimeHttpClient:
         """A client that may take tasks or, with its token, work on one."""
         credential = (
-            RuntimeTokenHttpInterceptor(token)
+            private.RuntimeTokenHttpInterceptor(token)
             if token
-            else SuperExecAuthHttpInterceptor(master_secret=self.secret, protected_methods={ACQUIRE})
+            else private.SuperExecAuthHttpInterceptor(master_secret=self.secret, protected_methods={ACQUIRE})
         )
-        return RuntimeHttpClient.from_server_address(
+        return private.RuntimeHttpClient.from_server_address(
             server_address=self.address,
             insecure=self.certificates is None,
             root_certificates=self.certificates,
-            interceptors=[RuntimeVersionHttpInterceptor(component_name=COMPONENT), credential],
-            retry_invoker=patient(seconds),
+            interceptors=[private.RuntimeVersionHttpInterceptor(component_name=COMPONENT), credential],
+            retry_invoker=private.patient(seconds),
         )
 
 
@@ -77,7 +58,7 @@ def serve(
 ) -> None:
     """Answer every message that reaches the SuperNode while it is `alive`; `idle` is called in between."""
     taker = runtime.client(seconds=5.0)
-    request = AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP])
+    request = private.AcquireTaskRequest(supported_task_types=[private.TaskType.CLIENT_APP])
     while alive():
         try:
             taken = taker.AcquireTask(request)
@@ -94,19 +75,18 @@ def serve(
 def run_server_app(runtime: Runtime, app: ServerApp, *, run_id: int, seconds: float = 60.0) -> None:
     """Take the ServerApp's task of this run, and only of this run, and run the app here to its end."""
     token = _take_run(runtime, run_id, seconds)
-    grid = HttpGrid(runtime.address, runtime.certificates is None, runtime.certificates, token=token)
-    grid._retry_invoker = patient()
+    grid = private.patient_grid(runtime.address, certificates=runtime.certificates, token=token)
     client = runtime.client(token=token)
-    status, details = SubStatus.FAILED, "the acquirer stopped"
+    status, details = private.SubStatus.FAILED, "the acquirer stopped"
     try:
         with _beating(client):
-            given = client.PullTaskInput(PullTaskInputRequest())
-            _identify(given.task_id, given.run.run_id, given.context.node_id)
-            grid.set_run(run_from_proto(given.run))
-            app(grid=grid, context=context_from_proto(given.context))
-        status, details = SubStatus.COMPLETED, ""
+            given = client.PullTaskInput(private.PullTaskInputRequest())
+            private.be(task=given.task_id, run=given.run.run_id, node=given.context.node_id)
+            grid.set_run(private.run_from_proto(given.run))
+            app(grid=grid, context=private.context_from_proto(given.context))
+        status, details = private.SubStatus.COMPLETED, ""
     finally:
-        push_task_output(client, None, status, details)
+        private.push_task_output(client, None, status, details)
         client.close()
         grid.close()
 
@@ -114,7 +94,7 @@ def run_server_app(runtime: Runtime, app: ServerApp, *, run_id: int, seconds: fl
 def _take_run(runtime: Runtime, run_id: int, seconds: float) -> str:
     """The token of our run's task. Others' runs, left over or slipped in, are taken and never run."""
     taker = runtime.client()
-    request = AcquireTaskRequest(supported_task_types=[TaskType.SERVER_APP])
+    request = private.AcquireTaskRequest(supported_task_types=[private.TaskType.SERVER_APP])
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         taken = taker.AcquireTask(request)
@@ -130,16 +110,16 @@ def _take_run(runtime: Runtime, run_id: int, seconds: float) -> str:
 def _answer(runtime: Runtime, app: ClientApp, token: str) -> None:
     """Work on one task. Whatever happens, Flower is told its end, or the SuperNode would wait for it for ever."""
     client = runtime.client(token=token)
-    context, status, details = None, SubStatus.FAILED, "the message could not be fetched or answered"
+    context, status, details = None, private.SubStatus.FAILED, "the message could not be fetched or answered"
     try:
         with _beating(client):
-            message, context, _, _ = pull_task_input(client)
-            push_message(client, _reply(app, message, context), context)
-        status, details = SubStatus.COMPLETED, ""
+            message, context, _, _ = private.pull_task_input(client)
+            private.push_message(client, _reply(app, message, context), context)
+        status, details = private.SubStatus.COMPLETED, ""
     except Exception:  # Flower has errors of many kinds for a connection that breaks in between
         log.exception("a task failed")
     finally:
-        push_task_output(client, context, status, details)
+        private.push_task_output(client, context, status, details)
         client.close()
 
 
@@ -148,28 +128,24 @@ def _reply(app: ClientApp, message: Message, context: Context) -> Message:
         return app(message, context)
     except Exception as error:
         log.exception("the app failed on a message")
-        return Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, type(error).__name__), reply_to=message)
+        return Message(Error(private.ErrorCode.CLIENT_APP_RAISED_EXCEPTION, type(error).__name__), reply_to=message)
 
 
 @contextmanager
-def _beating(client: RuntimeHttpClient) -> Iterator[None]:
+def _beating(client: private.RuntimeHttpClient) -> Iterator[None]:
     """Tell Flower that the task is alive. Training may take long."""
 
     def beat() -> bool:
         try:
-            if not client.SendTaskHeartbeat(SendTaskHeartbeatRequest()).success:
+            if not client.SendTaskHeartbeat(private.SendTaskHeartbeatRequest()).success:
                 log.warning("Flower has given this task up")
         except httpx.HTTPError as error:
             log.debug("heartbeat: %s", error)
         return True
 
-    sender = HeartbeatSender(beat)
+    sender = private.HeartbeatSender(beat)
     sender.start()
     try:
         yield
     finally:
         sender.stop()
-
-
-def _identify(task: int, run: int, node: int) -> None:
-    TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = task, run, node

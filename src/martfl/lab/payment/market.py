@@ -15,12 +15,12 @@ from martfl.lab.config import RunConfig
 from martfl.lab.data import Dataset, load_dataset
 from martfl.lab.evaluate import RowJudge, logits_many, make_rowset
 from martfl.lab.exam import Exam, make_exam
-from martfl.lab.experiment import Runtime
 from martfl.lab.models import Model, make_model
 from martfl.lab.payment.sellers import Trained, Wallet
 from martfl.lab.randomness import device_stream, stream
 from martfl.lab.rules import RoundView
 from martfl.lab.rules.strategy import LabBuyer
+from martfl.lab.runtime import Runtime
 from martfl.lab.splits import Split, make_split, rows_of
 from martfl.lab.trainer import prepare_device
 from martfl.lab.valuers import Offer, Valuer

@@ -1,10 +1,10 @@
-"""The two settlement schemes as the roles use them: commit, deliver, open, publish, prove, check."""
+"""The two settlement schemes as the roles use them: seal, open, refute, publish, prove, check."""
 
-from martfl.market.settling.base import Acting, Delivered, Settler, Share, Shares
+from martfl.market.settling.base import Acting, Delivery, SealedUpdate, Settler, Share, Shares
 from martfl.market.settling.exact import ExactSettler
 from martfl.market.terms import Terms
 
-__all__ = ["Acting", "Delivered", "Settler", "Share", "Shares", "make_settler"]
+__all__ = ["Acting", "Delivery", "SealedUpdate", "Settler", "Share", "Shares", "make_settler"]
 
 
 def make_settler(terms: Terms, *, parameters: int) -> Settler:

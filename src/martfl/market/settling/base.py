@@ -1,34 +1,48 @@
 """What both settlement schemes offer to the roles."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from eth_account.signers.local import LocalAccount
 from numpy.typing import NDArray
 
-from martfl.chain.state import ExactModel, Sampling
+from martfl.chain.state import ExactStart, Listing, Offer, SampledStart
 from martfl.chain.trading import Done, Trading
-from martfl.market.journal import Journal
 from martfl.market.link import Clock
 from martfl.settlement.fixed_point import Integers, Overflow, Quantised
 
 
 @dataclass(frozen=True, eq=False)
-class Delivered:
-    """An opened delivery: the quantised update and the secret of its commitment."""
+class SealedUpdate:
+    """An update as it is committed to and sent before it is paid; nothing here is secret."""
 
-    values: Integers  # [m]
+    commitment: bytes
+    root: bytes
+    body: bytes
+
+
+@dataclass(frozen=True, eq=False)
+class Delivery:
+    """A sealed update and its key: the quantised update that it opens to."""
+
+    offer: Offer
+    body: bytes
     secret: bytes
+    values: Integers  # [m]
 
 
 @dataclass(frozen=True, eq=False)
 class Share:
-    """A bought update and its integer weight in the aggregate."""
+    """A delivery and its integer weight in the aggregate."""
 
-    delivered: Delivered
+    delivery: Delivery
     weight: int
+
+    def listing(self) -> Listing:
+        """As the contract lists it."""
+        return Listing(offer=self.delivery.offer, weight=self.weight)
 
 
 Shares = Mapping[str, Share]
@@ -36,13 +50,13 @@ Shares = Mapping[str, Share]
 
 @dataclass(frozen=True)
 class Acting:
-    """An acquirer in one epoch: with what it signs, remembers and waits."""
+    """A party in one epoch: with what it signs and waits, and what it does while it computes for long."""
 
     trading: Trading
     account: LocalAccount
-    journal: Journal
     clock: Clock
     epoch: int
+    meanwhile: Callable[[], None] = lambda: None
 
     def key(self, step: str) -> str:
         """The name under which the chain sends a step once."""
@@ -78,49 +92,60 @@ class Settler(Protocol):
     def numbers(self) -> Numbers:
         """How updates become integers."""
 
+    @property
+    def slots(self) -> int:
+        """How many providers one aggregate can take."""
+
     # --- providers ---
 
-    def commit(self, update: Integers) -> tuple[bytes, bytes]:
-        """What goes on chain, and the secret that opens it."""
+    def seal(self, update: Integers, secret: bytes) -> SealedUpdate:
+        """Commit to an update and seal it under a key that is used once."""
 
-    def pack(self, update: Integers, secret: bytes, *, epoch: int) -> bytes:
-        """The delivery, before it is sealed."""
-
-    def defend(
-        self, trading: Trading, *, epoch: int, update: Integers, secret: bytes, account: LocalAccount, key: str
-    ) -> Done | None:
+    def defend(self, act: Acting, offer: Offer, update: Integers, secret: bytes) -> Done | None:
         """Refute on chain what the acquirer claims falsely about this update; None where all is well."""
 
     # --- the acquirer ---
 
-    def unpack(self, delivery: bytes, *, epoch: int) -> Delivered:
-        """A delivery of the right shape; whether it opens its commitment is `find_false`'s question."""
+    def check_sealed(self, body: bytes, offer: Offer) -> None:
+        """Raise unless a sealed update is what the offer says; before it is paid, and without its key."""
 
-    def find_false(self, delivered: Mapping[str, Delivered], commitments: Mapping[str, bytes]) -> set[str]:
-        """The providers whose delivery does not open their commitment."""
+    def open_sealed(self, body: bytes, secret: bytes) -> Integers:
+        """What a sealed update opens to; whether that is what it was committed to is `find_false`'s question."""
 
-    def start(self, model: NDArray[np.float64]) -> ExactModel | Sampling:
-        """The initial model as the contract keeps it."""
+    def find_false(self, deliveries: Mapping[str, Delivery]) -> set[str]:
+        """The providers whose update is not what they committed to."""
+
+    def refutation(self, body: bytes, secret: bytes) -> Any | None:
+        """What refutes a sealed update on chain; None where it is sound."""
+
+    def start(self, model: NDArray[np.float64]) -> ExactStart | SampledStart:
+        """What the contract is deployed with."""
 
     def first_file(self, model: NDArray[np.float64]) -> bytes:
         """The initial model as a file."""
 
     def aggregate(self, file: bytes, shares: Shares, *, epoch: int) -> bytes:
-        """The next model's file: the old one plus the updates at their weights."""
+        """The next model's file: the old one plus the updates at their weights; without shares the same file."""
 
     def publish(self, act: Acting, file: bytes, shares: Shares) -> Done:
-        """Put the next model on chain."""
+        """Put the next model on chain, with who is in it."""
 
-    def prove(self, act: Acting, base: bytes, file: bytes, shares: Shares) -> list[Done]:
-        """Whatever the chain wants between publication and settlement; may wait for windows to close.
+    def prove(self, act: Acting, base: bytes, file: bytes, shares: Shares) -> dict[str, Done]:
+        """Whatever the chain wants of the acquirer between publication and a model that stands.
 
-        `base` is the old model's file, `file` the new one's.
+        `base` is the old model's file, `file` the new one's. What was sent, by the names of the functions.
         """
 
     # --- anybody ---
 
+    def check_market(self, trading: Trading) -> None:
+        """Raise unless the contract was deployed for this scheme with these numbers."""
+
     def check(self, trading: Trading, file: bytes, *, epoch: int) -> None:
         """Raise unless `file` is the model that `epoch` published; 0 is the initial one."""
+
+    def is_false(self, leaf: Mapping[str, Any], *, secret: bytes, seal: bytes, root: bytes) -> bool:
+        """Whether a leaf, as `refute` was called with it, belongs to the sealed update and is not what it should be."""
 
     def floats(self, file: bytes) -> NDArray[np.float64]:
         """The model in a file as numbers to train on."""

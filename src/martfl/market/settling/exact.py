@@ -2,22 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from eth_account.signers.local import LocalAccount
 from numpy.typing import NDArray
 
-from martfl.chain.state import ExactModel
+from martfl.chain.events import ModelPublished
+from martfl.chain.exact import ExactTrading
+from martfl.chain.state import MAX_PROVIDERS, ExactModel, ExactStart, Layout, Offer
 from martfl.chain.trading import Done, Trading
 from martfl.errors import InputError
 from martfl.market.errors import MarketError, MessageError
-from martfl.market.settling.base import Acting, Delivered, Shares
+from martfl.market.settling.base import Acting, Delivery, SealedUpdate, Shares
 from martfl.market.terms import Terms
 from martfl.settlement import exact
 from martfl.settlement.fixed_point import FixedPoint, Integers
 from martfl.settlement.integer_file import IntegerVector, content_hash, from_bytes, to_bytes
-
-SECRET_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class ExactSettler:
     numbers: FixedPoint
     key: exact.CommitmentKey
     parameters: int
+    slots: int = MAX_PROVIDERS
 
     @classmethod
     def load(cls, terms: Terms, *, parameters: int) -> "ExactSettler":
@@ -35,84 +36,99 @@ class ExactSettler:
         layout = exact.SlotLayout(bits=terms.settlement.bits, epochs=terms.settlement.epochs)
         return cls(numbers, exact.CommitmentKey.load(parameters=parameters, layout=layout), parameters)
 
-    def commit(self, update: Integers) -> tuple[bytes, bytes]:
-        """C = Σ pack(q)·G + ρ·H, and ρ."""
-        commitment, opening = exact.commit(update, self.key)
-        return commitment.to_eip2537(), opening.to_bytes()
+    # --- providers ------------------------------------------------------------------------------------------------
 
-    def pack(self, update: Integers, secret: bytes, *, epoch: int) -> bytes:
-        """ρ before the update's file."""
-        return secret + to_bytes(self._vector("update", update, epoch, self.numbers.bits))
+    def seal(self, update: Integers, secret: bytes) -> SealedUpdate:
+        """C = Σ P_l over the leaves, whose values and blindings come from the key."""
+        sealed = exact.seal(update, self.key, secret)
+        return SealedUpdate(sealed.commitment.to_eip2537(), sealed.root, sealed.body)
 
-    def defend(
-        self, trading: Trading, *, epoch: int, update: Integers, secret: bytes, account: LocalAccount, key: str
-    ) -> Done | None:
+    def defend(self, act: Acting, offer: Offer, update: Integers, secret: bytes) -> Done | None:
         """Nothing to refute: the contract itself adds up what providers committed to."""
         return None
 
-    def unpack(self, delivery: bytes, *, epoch: int) -> Delivered:
-        """Check shape, epoch, scale and range."""
-        try:
-            vector = from_bytes(delivery[SECRET_BYTES:], kind="update", parameters=self.parameters)
-            secret = exact.Opening.from_bytes(delivery[:SECRET_BYTES]).to_bytes()
-            self.key.layout.check_update(vector.values, parameters=self.parameters)
-        except InputError as error:
-            raise MessageError(f"the delivery is malformed: {error}") from error
-        if vector.epoch != epoch or vector.scale != self.numbers.scale:
-            raise MessageError(f"the delivery must be of epoch {epoch} at scale {self.numbers.scale}")
-        return Delivered(vector.values, secret)
+    # --- the acquirer ---------------------------------------------------------------------------------------------
 
-    def find_false(self, delivered: Mapping[str, Delivered], commitments: Mapping[str, bytes]) -> set[str]:
+    def check_sealed(self, body: bytes, offer: Offer) -> None:
+        """Points, root, and Σ P_l = C."""
+        try:
+            commitment = exact.Commitment.from_eip2537(offer.commitment)
+            exact.check_sealed(body, commitment=commitment, root=offer.root, key=self.key)
+        except InputError as error:
+            raise MessageError(f"the sealed update is not the one offered: {error}") from error
+
+    def open_sealed(self, body: bytes, secret: bytes) -> Integers:
+        """Every value, in range whatever was sealed."""
+        return exact.open_sealed(body, secret, self.key)[0]
+
+    def find_false(self, deliveries: Mapping[str, Delivery]) -> set[str]:
         """One batch where all are honest."""
-        if not delivered:
+        if not deliveries:
             return set()
-        names = list(delivered)
-        points = [exact.Commitment.from_eip2537(commitments[name]) for name in names]
-        openings = [exact.Opening.from_bytes(delivered[name].secret) for name in names]
-        bad = exact.find_bad_openings([delivered[name].values for name in names], points, openings, self.key)
+        names = list(deliveries)
+        points = [exact.Commitment.from_eip2537(deliveries[name].offer.commitment) for name in names]
+        openings = [exact.opening_of(deliveries[name].secret, self.key) for name in names]
+        bad = exact.find_bad_openings([deliveries[name].values for name in names], points, openings, self.key)
         return {names[i] for i in bad}
 
-    def start(self, model: NDArray[np.float64]) -> ExactModel:
-        """C_W^0, at the public blinding."""
+    def refutation(self, body: bytes, secret: bytes) -> exact.Refutation | None:
+        """The first leaf that is not what its part of the commitment says."""
+        leaf = exact.find_false_leaf(body, secret, self.key)
+        return None if leaf is None else exact.refutation(body, secret, self.key, leaf)
+
+    def start(self, model: NDArray[np.float64]) -> ExactStart:
+        """C_W^0, at the public blinding, and the generators."""
         values = self.numbers.quantise_model(model)
         point = exact.commit_initial(values, self.key).to_eip2537()
         digest = content_hash(self._model(values, 0))
-        return ExactModel(content=digest, blinding=exact.INITIAL_BLINDING, point=point)
+        return ExactStart(
+            layout=self._layout(), model=ExactModel(content=digest, blinding=exact.INITIAL_BLINDING, point=point)
+        )
 
     def first_file(self, model: NDArray[np.float64]) -> bytes:
         """The initial model's file."""
         return to_bytes(self._model(self.numbers.quantise_model(model), 0))
 
     def aggregate(self, file: bytes, shares: Shares, *, epoch: int) -> bytes:
-        """W + Σ k_i q_i over who is left."""
+        """W + Σ k_i q_i."""
+        if not shares:
+            return file
         weights = [share.weight for share in shares.values()]
-        updates = [share.delivered.values for share in shares.values()]
-        new = exact.aggregate(self._read(file).values, weights, updates, layout=self.key.layout)
-        return to_bytes(self._model(new, epoch))
+        updates = [share.delivery.values for share in shares.values()]
+        values = exact.aggregate(self._read(file).values, weights, updates, layout=self.key.layout)
+        return to_bytes(self._model(values, epoch))
 
     def publish(self, act: Acting, file: bytes, shares: Shares) -> Done:
         """Reveal Σ k_i ρ_i; the contract adds up the commitments itself."""
-        base = act.trading.model(act.trading.read_epoch(act.epoch).base)
-        openings = [exact.Opening.from_bytes(share.delivered.secret) for share in shares.values()]
+        openings = [exact.opening_of(share.delivery.secret, self.key) for share in shares.values()]
         weights = [share.weight for share in shares.values()]
-        blinding = exact.combine_blindings(0, weights, openings)  # the contract adds the base's own
-        return act.trading.publish_model(
+        blinding = exact.combine_blindings(0, weights, openings) if shares else 0  # the contract adds the base's own
+        return _client(act.trading).publish_model(
             act.epoch,
             content=content_hash(self._read(file)),
             blinding=blinding,
+            listings=[share.listing() for share in shares.values()],
             account=act.account,
-            base=base,
             key=act.key("publish"),
         )
 
-    def prove(self, act: Acting, base: bytes, file: bytes, shares: Shares) -> list[Done]:
-        """The chain has proved the sum already; wait out the window for objections."""
-        act.clock.wait_until(act.trading.read_epoch(act.epoch).deadline + 1)
-        return []
+    def prove(self, act: Acting, base: bytes, file: bytes, shares: Shares) -> dict[str, Done]:
+        """The chain has proved the sum already."""
+        return {}
+
+    # --- anybody --------------------------------------------------------------------------------------------------
+
+    def check_market(self, trading: Trading) -> None:
+        """The packing and the generators."""
+        posted = _client(trading).layout()
+        if posted != self._layout():
+            raise MarketError(f"the contract packs updates as {posted}, the terms mean {self._layout()}")
 
     def check(self, trading: Trading, file: bytes, *, epoch: int) -> None:
         """Content hash and commitment, both against the chain."""
-        posted = trading.model(epoch)
+        if not _client(trading).events(ModelPublished, epoch=epoch):
+            raise MarketError(f"epoch {epoch} has published no model")
+        posted = _client(trading).model(epoch)
         vector = self._read(file)
         if content_hash(vector) != posted.content:
             raise MarketError(f"the model file's hash is not the one that epoch {epoch} posted")
@@ -120,9 +136,30 @@ class ExactSettler:
         if not exact.verify_model(vector.values, posted.blinding, commitment, self.key):
             raise MarketError(f"the model file does not open the commitment that epoch {epoch} settled")
 
+    def is_false(self, leaf: Mapping[str, Any], *, secret: bytes, seal: bytes, root: bytes) -> bool:
+        """The contract's ruling, computed here."""
+        path, generators = tuple(leaf["path"]), tuple(leaf["generators"])
+        shown = exact.Refutation(secret, leaf["index"], leaf["sealed"], leaf["part"], path, leaf["pairs"], generators)
+        place, layout = exact.generator_root(self.key), self.key.layout
+        return exact.refutes(
+            shown, seal=seal, root=root, generator_root=place, layout=layout, parameters=self.parameters
+        )
+
     def floats(self, file: bytes) -> NDArray[np.float64]:
         """x = W·δ/2^16."""
         return self.numbers.dequantise_model(self._read(file).values)
+
+    # --- parts ----------------------------------------------------------------------------------------------------
+
+    def _layout(self) -> Layout:
+        layout = self.key.layout
+        return Layout(
+            parameters=self.parameters,
+            bits=layout.bits,
+            width=layout.width,
+            slots=layout.slots,
+            generators=exact.generator_root(self.key),
+        )
 
     def _read(self, file: bytes) -> IntegerVector:
         try:
@@ -131,7 +168,11 @@ class ExactSettler:
             raise MarketError(f"the model file is malformed: {error}") from error
 
     def _model(self, values: Integers, epoch: int) -> IntegerVector:
-        return self._vector("model", values, epoch, self.key.layout.width)
+        width = self.key.layout.width
+        return IntegerVector(kind="model", values=values, scale=self.numbers.scale, epoch=epoch, bits=width)
 
-    def _vector(self, kind: str, values: Integers, epoch: int, bits: int) -> IntegerVector:
-        return IntegerVector(kind=kind, values=values, scale=self.numbers.scale, epoch=epoch, bits=bits)  # type: ignore[arg-type]
+
+def _client(trading: Trading) -> ExactTrading:
+    if not isinstance(trading, ExactTrading):
+        raise MarketError(f"exact terms need an exact contract, the one at {trading.address} is {trading.scheme}")
+    return trading

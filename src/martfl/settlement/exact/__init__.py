@@ -20,34 +20,50 @@ from martfl.settlement.exact.commitment import (
     find_bad_openings,
     verify_opening,
 )
+from martfl.settlement.exact.false_leaf import Refutation, refutation, refutes
+from martfl.settlement.exact.generator_tree import generator_root
 from martfl.settlement.exact.generators import Generators, Progress
 from martfl.settlement.exact.layout import SlotLayout
 from martfl.settlement.exact.plain import ORDER
 from martfl.settlement.exact.point import Commitment
-from martfl.settlement.exact.scheme import BlindedModel, ExactScheme, make_scheme
+from martfl.settlement.exact.sealed import (
+    SealedUpdate,
+    check_sealed,
+    find_false_leaf,
+    open_sealed,
+    opening_of,
+    seal,
+)
 
 __all__ = [
     "INITIAL_BLINDING",
     "ORDER",
-    "BlindedModel",
     "Commitment",
     "CommitmentKey",
-    "ExactScheme",
     "Generators",
     "Opening",
     "Progress",
+    "Refutation",
+    "SealedUpdate",
     "SlotLayout",
     "aggregate",
     "batch_verify_openings",
     "check_model",
     "check_opening",
+    "check_sealed",
     "combine",
     "combine_blindings",
     "commit",
     "commit_initial",
     "commit_model",
     "find_bad_openings",
-    "make_scheme",
+    "find_false_leaf",
+    "generator_root",
+    "open_sealed",
+    "opening_of",
+    "refutation",
+    "refutes",
+    "seal",
     "verify_model",
     "verify_opening",
     "verify_step",

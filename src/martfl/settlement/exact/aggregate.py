@@ -7,9 +7,7 @@
 so C_W^t = C(W^t, ρ_W^t), which anybody who holds the model file can check. The first model's blinding is the public
 constant 1: it hides nothing, and keeps C_W^0 away from infinity even where the model is all zero.
 
-The weights are committed with Σ k_i = 2^16 (`check_weights`, and the contract). A provider that is dropped afterwards
-loses its weight and the others keep theirs, so the sums here run over Σ k_i ≤ 2^16, which is all that the bounds of
-`layout.py` need.
+The weights are those that the model is published with: Σ k_i = 2^16 (`check_weights`, and the contract).
 """
 
 from collections.abc import Sequence
@@ -32,7 +30,7 @@ def aggregate(
     model: Integers, weights: Sequence[int], updates: Sequence[Integers], *, layout: SlotLayout
 ) -> npt.NDArray[np.int64]:
     """W + Σ k_i q_i; refused where an input or the result leaves its proven range."""
-    units = check_weights(weights, providers=len(updates), after_drops=True)
+    units = check_weights(weights, providers=len(updates))
     total = layout.check_model(model).copy()  # (m,)
     for weight, update in zip(units, updates, strict=True):
         values = layout.check_update(update, parameters=total.size)
@@ -43,14 +41,14 @@ def aggregate(
 
 def combine(previous: Commitment, weights: Sequence[int], commitments: Sequence[Commitment]) -> Commitment:
     """C_W^t = C_W^{t−1} + Σ k_i C_i."""
-    units = check_weights(weights, providers=len(commitments), after_drops=True)
+    units = check_weights(weights, providers=len(commitments))
     points = [previous.to_point(), *(c.to_point() for c in commitments)]
     return Commitment.from_point(multiexp(points, [1, *units]))
 
 
 def combine_blindings(previous: int, weights: Sequence[int], openings: Sequence[Opening]) -> int:
     """ρ_W^t = ρ_W^{t−1} + Σ k_i ρ_i mod r."""
-    units = check_weights(weights, providers=len(openings), after_drops=True)
+    units = check_weights(weights, providers=len(openings))
     total = check_scalar(previous) + sum(k * o.blinding for k, o in zip(units, openings, strict=True))
     return total % ORDER
 
@@ -97,7 +95,7 @@ def verify_step(
     `blinding` is the difference mod r. One multiplication with short scalars, for those who know W^{t−1} already.
     """
     try:
-        units = check_weights(weights, providers=len(commitments), after_drops=True)
+        units = check_weights(weights, providers=len(commitments))
         old, new = (key.layout.check_model(m, parameters=key.parameters) for m in (before, after))
         step = key.layout.check_step(new - old, parameters=key.parameters)
         changed = commit_model(step, blinding, key, threads=threads)

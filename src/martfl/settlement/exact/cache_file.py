@@ -1,11 +1,12 @@
-"""The file of generators in the user's cache folder, pinned by hash.
+"""Files of blocks in the user's cache folder, pinned by hash: the generators, and the leaves of their tree.
 
     magic ‖ version ‖ number of blocks ‖ SHA-256 of each block ‖ blocks         (integers little-endian)
-    block = 512 points, 96 bytes each: x, then y, in Montgomery form, so that a loaded file is ready for use
 
-A block whose hash differs ends what is used of the file: it and all after it are made again. The first blocks are
-pinned in this package as well, by the chain d_{k+1} = SHA-256(d_k ‖ hash of block k), so that a file that was
-exchanged whole, hashes included, is caught too. (Beyond the last pin the file's own hashes catch accidents only.)
+A block whose hash differs ends what is used of a file. The file's hashes catch accidents only, so the first blocks are
+pinned in this package as well, by the chain d_{k+1} = SHA-256(d_k ‖ SHA-256(block k)). Pins are held against what was
+put together in the end, not against what a file says of itself: a block from a file is used only if a pin at it or
+behind it confirms it, and blocks that were made here must agree with the pins too. (Beyond the last pin there are the
+file's own hashes alone.)
 """
 
 import hashlib
@@ -14,26 +15,21 @@ import logging
 import os
 import struct
 import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import BinaryIO
 
-NAME = "generators-v2.bin"
-BLOCK_POINTS = 512
-POINT_BYTES = 96
-BLOCK_BYTES = POINT_BYTES * BLOCK_POINTS
+from martfl.settlement.errors import SettlementError
+
+PINNED_STEP = 16  # there is a pin after every block up to here, then after every multiple of it
 _HEADER = struct.Struct("<8sII")
-_MAGIC = b"MARTFLG1"
-_VERSION = 2
 _LARGEST = 1 << 20  # blocks; a header that claims more is not ours
 
-PINNED_STEP = 16  # pins.json holds the chain digest after every block up to here, then after every multiple of it
-PINS: dict[int, str] = {
-    int(count): digest
-    for count, digest in json.loads(resources.files(__package__).joinpath("pins.json").read_text()).items()
-}
-
 log = logging.getLogger(__name__)
+Make = Callable[[int, int], Sequence[bytes]]  # blocks first … stop − 1
 
 
 def default_folder() -> Path:
@@ -48,66 +44,98 @@ def whole_steps(blocks: int) -> int:
     return blocks if blocks <= PINNED_STEP else -(-blocks // PINNED_STEP) * PINNED_STEP
 
 
-def read(path: Path, wanted: int) -> list[bytes]:
-    """The first sound blocks of the file, at most `wanted`; none where the file is missing or not ours."""
-    try:
-        with path.open("rb") as file:
-            return _read_blocks(file, wanted)
-    except FileNotFoundError:
-        return []
-    except (ValueError, OSError) as error:
-        log.warning("generators: %s is not used and will be made again: %s", path, error)
-        return []
+@dataclass(frozen=True, kw_only=True)
+class CacheFile:
+    """One kind of file; `pinned` names the list of its pins in this package."""
+
+    name: str
+    magic: bytes
+    version: int
+    block_bytes: int
+    pinned: str
+
+    @cached_property
+    def pins(self) -> dict[int, str]:
+        """The chain's digest after so many blocks, rising."""
+        listed = json.loads(resources.files(__package__).joinpath(self.pinned).read_text())
+        return {int(count): digest for count, digest in listed.items()}
+
+    def load(self, needed: int, make: Make, *, folder: Path | None = None) -> list[bytes]:
+        """At least `needed` blocks, from the file where they are sound; what is missing is made and stored."""
+        path, wanted = (folder or default_folder()) / self.name, whole_steps(needed)
+        blocks = self.read(path, wanted)
+        if len(blocks) == wanted:
+            return blocks
+        blocks += make(len(blocks), wanted)
+        if self._confirmed(blocks) < len(blocks):
+            raise SettlementError(f"blocks made for {self.name} differ from their pins: this machine computes wrongly")
+        try:
+            self.write(path, blocks)
+        except OSError as error:
+            log.warning("%s cannot be kept, so that it is made each time: %s", path, error)
+        return blocks
+
+    def read(self, path: Path, wanted: int) -> list[bytes]:
+        """The first blocks of the file that the pins confirm, at most `wanted`; none where it is not ours."""
+        try:
+            with path.open("rb") as file:
+                blocks = self._read_blocks(file, wanted)
+        except FileNotFoundError:
+            return []
+        except (ValueError, OSError) as error:
+            log.warning("%s is not used and will be made again: %s", path, error)
+            return []
+        return blocks[: self._confirmed(blocks)]
+
+    def write(self, path: Path, blocks: list[bytes]) -> None:
+        """Store `blocks` in one step: a reader sees the old file or the new one, whole. A longer sound file stays."""
+        if len(self.read(path, whole_steps(len(blocks) + 1))) > len(blocks):
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(_HEADER.pack(self.magic, self.version, len(blocks)))
+                file.writelines(hashlib.sha256(block).digest() for block in blocks)
+                file.writelines(blocks)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+    def _read_blocks(self, file: BinaryIO, wanted: int) -> list[bytes]:
+        header = file.read(_HEADER.size)
+        if len(header) < _HEADER.size:
+            raise ValueError(f"header of {_HEADER.size} bytes expected, got {len(header)}")
+        magic, version, stored = _HEADER.unpack(header)
+        if magic != self.magic or version != self.version or stored > _LARGEST:
+            raise ValueError(f"format {self.magic!r} version {self.version} expected, got {magic!r} version {version}")
+        digests, blocks = file.read(32 * stored), []
+        for number in range(min(wanted, stored)):
+            block = file.read(self.block_bytes)
+            if hashlib.sha256(block).digest() != digests[32 * number : 32 * number + 32]:
+                log.warning("%s: block %d is corrupted; it and those after it will be made again", self.name, number)
+                break
+            blocks.append(block)
+        return blocks
+
+    def _confirmed(self, blocks: list[bytes]) -> int:
+        """How many of the blocks a pin confirms; all of them where they go on beyond the last pin."""
+        links, good = chain(blocks), 0
+        for count, pin in self.pins.items():
+            if count > len(blocks):
+                return good
+            if links[count - 1] != pin:
+                log.warning("%s: the first %d blocks do not hash to their pin", self.name, count)
+                return good
+            good = count
+        return len(blocks)
 
 
-def write(path: Path, blocks: list[bytes]) -> None:
-    """Store `blocks` in one step: a reader sees the old file or the new one, whole. A longer sound file stays."""
-    if len(read(path, len(blocks) + 1)) > len(blocks):
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(_HEADER.pack(_MAGIC, _VERSION, len(blocks)))
-            file.writelines(hashlib.sha256(block).digest() for block in blocks)
-            file.writelines(blocks)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def chain(digests: list[bytes]) -> list[str]:
-    """The chain digest after each block."""
+def chain(blocks: list[bytes]) -> list[str]:
+    """The chain's digest after each block."""
     link, links = bytes(32), []
-    for digest in digests:
-        link = hashlib.sha256(link + digest).digest()
+    for block in blocks:
+        link = hashlib.sha256(link + hashlib.sha256(block).digest()).digest()
         links.append(link.hex())
     return links
-
-
-def _read_blocks(file: BinaryIO, wanted: int) -> list[bytes]:
-    header = file.read(_HEADER.size)
-    if len(header) < _HEADER.size:
-        raise ValueError(f"header of {_HEADER.size} bytes expected, got {len(header)}")
-    magic, version, stored = _HEADER.unpack(header)
-    if magic != _MAGIC or version != _VERSION or stored > _LARGEST:
-        raise ValueError(f"format {_MAGIC!r} version {_VERSION} expected, got {magic!r} version {version}")
-    listed = file.read(32 * stored)
-    digests = [listed[at : at + 32] for at in range(0, len(listed), 32)]
-    _check_pins(digests)
-    blocks: list[bytes] = []
-    for number in range(min(wanted, len(digests))):
-        block = file.read(BLOCK_BYTES)
-        if hashlib.sha256(block).digest() != digests[number]:
-            log.warning("generators: block %d is corrupted; it and those after it will be made again", number)
-            break
-        blocks.append(block)
-    return blocks
-
-
-def _check_pins(digests: list[bytes]) -> None:
-    links = chain(digests)
-    for count, pin in PINS.items():
-        if count <= len(links) and links[count - 1] != pin:
-            raise ValueError(f"the first {count} blocks hash to {links[count - 1]}, pinned is {pin}")

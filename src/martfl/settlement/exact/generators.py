@@ -5,7 +5,6 @@
 Generator i does not depend on how many there are, so one cache file serves every model and only grows.
 """
 
-import logging
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,13 +16,15 @@ import numpy as np
 from py_arkworks_bls12381 import G1Point
 
 from martfl.settlement.errors import SettlementError
-from martfl.settlement.exact import blst, cache_file, plain
+from martfl.settlement.exact import blst, plain
 from martfl.settlement.exact.blst import POINT_WORDS, Points
-from martfl.settlement.exact.cache_file import BLOCK_POINTS
-
-log = logging.getLogger(__name__)
+from martfl.settlement.exact.cache_file import CacheFile
 
 DOMAIN = b"MARTFL-V01-CS01-with-BLS12381G1_XMD:SHA-256_SSWU_RO_"
+BLOCK_POINTS = 512  # 96 bytes each: x, then y, in Montgomery form, so that a loaded file is ready for use
+FILE = CacheFile(
+    name="generators-v2.bin", magic=b"MARTFLG1", version=2, block_bytes=96 * BLOCK_POINTS, pinned="pins.json"
+)
 Progress = Callable[[int, int], None]  # (generators made, generators to make)
 
 
@@ -38,15 +39,11 @@ class Generators:
         """At least `count` generators from the cache in `folder`; what is missing or corrupted is made and stored."""
         if count < 1:
             raise SettlementError(f"at least one generator, got {count}")
-        needed = cache_file.whole_steps(-(-count // BLOCK_POINTS))
-        path = (folder or cache_file.default_folder()) / cache_file.NAME
-        blocks = cache_file.read(path, needed)
-        if len(blocks) < needed:
-            blocks += make_blocks(len(blocks), needed, progress=progress)
-            try:
-                cache_file.write(path, blocks)
-            except OSError as error:
-                log.warning("generators: %s cannot be kept, so that they are made each time: %s", path, error)
+        blocks = FILE.load(
+            -(-count // BLOCK_POINTS),
+            lambda first, stop: make_blocks(first, stop, progress=progress),
+            folder=folder,
+        )
         words = np.frombuffer(b"".join(blocks), "<u8").astype(np.uint64, copy=False)
         return cls(words.reshape(-1, POINT_WORDS))
 
@@ -59,6 +56,14 @@ class Generators:
     def points(self, count: int) -> list[G1Point]:
         """G_0 … G_{count−1} as py_arkworks' points."""
         return [plain.from_affine(row.astype("<u8").tobytes()) for row in self.take(count)]
+
+    def coordinates(self, where: slice) -> list[bytes]:
+        """x and y of some generators, 48 bytes each, big endian."""
+        chosen, library = self.take(where.stop)[where], blst.load()
+        if library is None:
+            return [plain.coordinates(row.astype("<u8").tobytes()) for row in chosen]
+        flat = library.coordinates(chosen)
+        return [flat[at : at + 96] for at in range(0, len(flat), 96)]
 
 
 @cache

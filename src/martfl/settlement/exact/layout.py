@@ -1,6 +1,6 @@
 """How signed integers are packed into scalars, and why two different vectors never share a packing.
 
-    scalar_j = Σ_l v_{s·j+l} · 2^(w·l)  mod r,     v signed, s slots of w bits, s·w ≤ 254 < log2 r
+    scalar_j = Σ_l v_{s·j+l} · 2^(w·l)  mod r,     v signed, s ≤ 6 slots of w bits, s·w ≤ 254 < log2 r
 
 The packing is *linear over signed integers*: there is no offset in the committed value, so
 
@@ -17,7 +17,8 @@ Bounds. With |q| ≤ 2^(b−1) − 1, Σ k_i = 2^16 and |W^0| ≤ B_0, after t �
 
     |Σ k_i q_i| ≤ 2^16 (2^(b−1) − 1) = A,     |W^t| ≤ B_0 + T·A = B ≤ 2^(w−1) − 1
 
-w is the smallest width that holds B, s = ⌊254/w⌋. A model outside B is refused; nothing ever wraps.
+w is the smallest width that holds B; s = ⌊254/w⌋, at most 6, as many as the contract unpacks. A model outside B is
+refused; nothing ever wraps.
 """
 
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from martfl.settlement.fixed_point import MAX_BITS, Integers, update_bound
 from martfl.settlement.weights import WEIGHT_TOTAL
 
 SCALAR_BITS = 254  # the group order r lies between 2^254 and 2^255
+MAX_SLOTS = 6  # parameters that the contract unpacks from one scalar
 MAX_WIDTH = 62  # slots are computed in int64
 # Six slots of 42 bits: 512 epochs at full swing from a first model of 512 times the range of an update.
 DEFAULT_EPOCHS = 512
@@ -43,6 +45,7 @@ class SlotLayout:
     bits: int = 16
     epochs: int = DEFAULT_EPOCHS
     initial_bound: int = DEFAULT_INITIAL_BOUND
+    most_slots: int = MAX_SLOTS
 
     def __post_init__(self) -> None:
         if not 2 <= self.bits <= MAX_BITS:
@@ -70,7 +73,7 @@ class SlotLayout:
     @property
     def slots(self) -> int:
         """s: parameters in one scalar."""
-        return SCALAR_BITS // self.width
+        return min(self.most_slots, SCALAR_BITS // self.width)
 
     @property
     def width(self) -> int:

@@ -34,6 +34,11 @@ def to_affine(point: G1Point) -> bytes:
 
 def from_affine(data: bytes) -> G1Point:
     """The point behind `to_affine`; trusted, not checked."""
-    return G1Point.from_xy_bytes_unchecked_be(
-        b"".join((int.from_bytes(data[at : at + 48], "little") * _BACK % MODULUS).to_bytes(48, "big") for at in (0, 48))
+    return G1Point.from_xy_bytes_unchecked_be(coordinates(data))
+
+
+def coordinates(data: bytes) -> bytes:
+    """x and y of an affine point, big endian."""
+    return b"".join(
+        (int.from_bytes(data[at : at + 48], "little") * _BACK % MODULUS).to_bytes(48, "big") for at in (0, 48)
     )

@@ -57,7 +57,7 @@ class Commitment:
 
     def to_eip2537(self) -> bytes:
         """128 bytes for calldata."""
-        return _PAD + self.xy[:48] + _PAD + self.xy[48:]
+        return eip2537(self.xy)
 
     def to_point(self) -> G1Point:
         """The library's point."""
@@ -65,6 +65,11 @@ class Commitment:
 
     def __repr__(self) -> str:
         return f"Commitment({self.to_compressed().hex()})"
+
+
+def eip2537(xy: bytes) -> bytes:
+    """x and y, 48 bytes each, as the precompiles write them."""
+    return _PAD + xy[:48] + _PAD + xy[48:]
 
 
 def _decode(xy: bytes) -> G1Point:

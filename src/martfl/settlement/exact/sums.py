@@ -16,10 +16,9 @@ import numpy.typing as npt
 from py_arkworks_bls12381 import G1Point
 
 from martfl.settlement.exact import blst, plain
-from martfl.settlement.exact.blst import Points
+from martfl.settlement.exact.blst import Points, Window
 from martfl.settlement.fixed_point import Integers
 
-Window = tuple[int, int]  # first bit, number of bits
 _WIDEST = 17  # 12 MB of buckets a thread
 _BUCKET_COST = 2  # additions in proportion to 2^width that adding up a window's buckets is worth
 
@@ -46,8 +45,11 @@ def bit_lengths(values: Integers) -> npt.NDArray[np.int64]:
     return np.bincount(np.minimum(length, 8 * values.itemsize).ravel(), minlength=2)
 
 
-def choose_windows(lengths: npt.NDArray[np.int64], *, sums: int) -> list[Window]:
-    """Windows of one width for `sums` sums, the cheapest for integers of these lengths."""
+def choose_windows(lengths: npt.NDArray[np.int64], *, sums: int, overhead: int = 0) -> list[Window]:
+    """Windows of one width for `sums` sums, the cheapest for integers of these lengths.
+
+    `overhead` is what one more window costs beside its additions, in additions.
+    """
     bits = int(np.flatnonzero(lengths).max(initial=0))
     reach = lengths[::-1].cumsum()[::-1]  # reach[b]: integers of b bits or more; a digit at bit b−1 is zero in others
 
@@ -55,7 +57,8 @@ def choose_windows(lengths: npt.NDArray[np.int64], *, sums: int) -> list[Window]
         return [(start, min(width, bits - start)) for start in range(0, bits, width)]
 
     def cost(width: int) -> int:
-        return sum(int(reach[start + 1]) + sums * _BUCKET_COST * (1 << size) for start, size in cut(width))
+        each = [int(reach[start + 1]) + sums * (overhead + _BUCKET_COST * (1 << size)) for start, size in cut(width)]
+        return sum(each)
 
     return cut(min(range(2, _WIDEST + 1), key=cost))
 
@@ -65,7 +68,7 @@ def _sum(
 ) -> G1Point:
     library = blst.load()
     if library is None:
-        return _plain_sum(points, columns, width)
+        return plain_sum(points, columns, width)
     jobs = [(column, start, size) for column in range(len(columns)) for start, size in windows]
 
     def work(job: tuple[int, int, int]) -> G1Point:
@@ -77,7 +80,8 @@ def _sum(
     return plain.multiexp(partial, [1 << (width * column + start) for column, start, _ in jobs])
 
 
-def _plain_sum(points: Points, columns: npt.NDArray[np.generic], width: int) -> G1Point:
+def plain_sum(points: Points, columns: npt.NDArray[np.generic], width: int) -> G1Point:
+    """Σ_l 2^(width·l) Σ_j columns[l, j]·G_j through py_arkworks alone."""
     row = columns.nbytes // (columns.shape[0] * columns.shape[1])
     factors = [0] * columns.shape[1]
     for number, column in enumerate(columns):

@@ -4,20 +4,15 @@ from martfl.settlement.sampled.epoch import Aggregated, aggregate_model, prove_s
 from martfl.settlement.sampled.groth16 import Proof, ProvingKey, VerifyingKey, prove, setup, specialise, verify
 from martfl.settlement.sampled.keys import cached_keys, key_hash, key_words
 from martfl.settlement.sampled.quantise import Affine, Quantisation
-from martfl.settlement.sampled.scheme import Commitment, Evidence, Opening, SampledScheme, make_scheme
 from martfl.settlement.sampled.statement import Constants, Shape, Statement
 
 __all__ = [
     "Affine",
     "Aggregated",
-    "Commitment",
     "Constants",
-    "Evidence",
-    "Opening",
     "Proof",
     "ProvingKey",
     "Quantisation",
-    "SampledScheme",
     "Shape",
     "Statement",
     "VerifyingKey",
@@ -25,7 +20,6 @@ __all__ = [
     "cached_keys",
     "key_hash",
     "key_words",
-    "make_scheme",
     "prove",
     "prove_samples",
     "setup",

@@ -43,7 +43,7 @@ def aggregate_model(
     *, before: Update, weights: Sequence[int], updates: Sequence[Update | None], terms: Quantisation
 ) -> Aggregated:
     """Equations (4) and (6) over the whole model."""
-    units = check_weights(weights, providers=len(updates), after_drops=True)
+    units = check_weights(weights, providers=len(updates))
     bought = [(k, u) for k, u in zip(units, updates, strict=True) if k]
     for i, (k, u) in enumerate(zip(units, updates, strict=True)):
         if k and u is None:
@@ -64,7 +64,7 @@ def state_samples(
     indices: Sequence[int],
 ) -> tuple[Statement, Witness]:
     """What is to be proved about the sampled parameters, with every slot of the market filled."""
-    units = fill(check_weights(weights, providers=len(updates), after_drops=True), count=shape.providers, with_=0)
+    units = fill(check_weights(weights, providers=len(updates)), count=shape.providers, with_=0)
     rows = [_sampled(u, indices) if k else (0,) * len(indices) for k, u in zip(units, updates, strict=False)]
     rows += [(0,) * len(indices)] * (shape.providers - len(rows))
     hidden = [r if k else 0 for k, r in zip(units, fill(blindings, count=shape.providers, with_=0), strict=True)]

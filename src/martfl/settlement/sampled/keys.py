@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from martfl.settlement.errors import FileError, SettlementError
+from martfl.settlement.keccak import keccak, word
 from martfl.settlement.sampled import curve
 from martfl.settlement.sampled.circuit import compile_circuit
 from martfl.settlement.sampled.curve import Group, PointTable
 from martfl.settlement.sampled.groth16 import ProvingKey, VerifyingKey, setup
-from martfl.settlement.sampled.keccak import keccak, word
 from martfl.settlement.sampled.statement import Shape
 
 CIRCUIT_VERSION = 1  # raise it whenever `circuit` changes: old keys are then remade

@@ -27,8 +27,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from martfl.settlement import hash_tree
 from martfl.settlement.errors import RangeError, SettlementError
-from martfl.settlement.sampled.keccak import keccak
+from martfl.settlement.hash_tree import HashTree
+from martfl.settlement.keccak import keccak
 from martfl.settlement.sampled.packing import slots_per_word, words_needed
 
 CAP_HEIGHT = 6
@@ -46,6 +48,11 @@ class TreeShape:
         if self.parameters < 1:
             raise SettlementError(f"a tree needs at least one parameter, got {self.parameters}")
         slots_per_word(self.bits)
+
+    @property
+    def slots(self) -> int:
+        """Parameters in one word."""
+        return slots_per_word(self.bits)
 
     @property
     def leaves(self) -> int:
@@ -71,7 +78,7 @@ class TreeShape:
         """The word that holds parameter `index`."""
         if not 0 <= index < self.parameters:
             raise SettlementError(f"parameter index in 0..{self.parameters - 1}, got {index}")
-        return index // slots_per_word(self.bits)
+        return index // self.slots
 
 
 @dataclass(frozen=True)
@@ -86,17 +93,18 @@ class Path:
 
 @dataclass(frozen=True)
 class Tree:
-    """All levels below and at the cap."""
+    """The words of a vector and the nodes above them."""
 
     shape: TreeShape
     words: bytes  # (leaves · 32)
     salts: bytes  # (leaves · 32) or empty
-    levels: tuple[tuple[bytes, ...], ...]  # base nodes first, the cap last
+    nodes: HashTree
 
     @property
     def cap(self) -> tuple[bytes, ...]:
         """The nodes that every path ends in."""
-        return self.levels[-1]
+        level = self.nodes.filled(self.shape.path_length)
+        return tuple(level[at : at + 32] for at in range(0, len(level), 32))
 
     @property
     def root(self) -> bytes:
@@ -106,7 +114,7 @@ class Tree:
     def open(self, index: int) -> Path:
         """The path of the word that holds parameter `index`."""
         leaf = self.shape.leaf_of(index)
-        siblings = tuple(level[(leaf >> h) ^ 1] for h, level in enumerate(self.levels[:-1]))
+        siblings = self.nodes.path(leaf)[: self.shape.path_length]
         at = slice(32 * leaf, 32 * leaf + 32)
         return Path(leaf, self.words[at], siblings, self.salts[at])
 
@@ -117,11 +125,12 @@ def build_tree(values: npt.NDArray[np.integer], *, bits: int, salts: bytes = b""
     words = pack_words(values, bits=bits)
     if salts and len(salts) != len(words):
         raise SettlementError(f"one salt of 32 bytes for each of {shape.leaves} leaves, got {len(salts)} bytes")
-    levels = [_base_nodes(words, salts, size=1 << shape.depth)]
-    for _ in range(shape.path_length):
-        below = levels[-1]
-        levels.append(tuple(keccak(below[i] + below[i + 1]) for i in range(0, len(below), 2)))
-    return Tree(shape, words, salts, tuple(levels))
+    return Tree(shape, words, salts, hash_tree.build([base_nodes(words, salts) if salts else words]))
+
+
+def base_nodes(words: bytes, salts: bytes) -> bytes:
+    """keccak(word ‖ salt) of every word."""
+    return b"".join([keccak(words[at : at + 32] + salts[at : at + 32]) for at in range(0, len(words), 32)])
 
 
 def cap_root(cap: Sequence[bytes]) -> bytes:
@@ -166,7 +175,22 @@ def _pack_chunk(values: npt.NDArray[np.integer], *, bits: int) -> bytes:
     return octets[:, ::-1].tobytes()
 
 
-def _base_nodes(words: bytes, salts: bytes, *, size: int) -> tuple[bytes, ...]:
-    at = [slice(i, i + 32) for i in range(0, len(words), 32)]
-    nodes = [keccak(words[s] + salts[s]) for s in at] if salts else [words[s] for s in at]
-    return tuple(nodes + [bytes(32)] * (size - len(nodes)))
+def unpack_words(words: bytes, *, bits: int, count: int) -> npt.NDArray[np.unsignedinteger]:
+    """The first `count` values of packed words; whatever else the words hold is left out."""
+    if len(words) != 32 * words_needed(count, bits=bits):
+        raise SettlementError(f"{count} values of {bits} bits fill another number of words, got {len(words)} bytes")
+    values: npt.NDArray[np.unsignedinteger] = np.empty(count, np.uint16 if bits <= 16 else np.uint32)
+    k = slots_per_word(bits)
+    for start in range(0, count, k * _CHUNK):
+        part = words[32 * (start // k) : 32 * (start // k + _CHUNK)]
+        chunk = values[start : start + k * _CHUNK]
+        chunk[:] = _unpack_chunk(part, bits=bits)[: chunk.size]
+    return values
+
+
+def _unpack_chunk(words: bytes, *, bits: int) -> npt.NDArray[np.uint32]:
+    k = slots_per_word(bits)
+    octets = np.frombuffer(words, np.uint8).reshape(-1, 32)[:, ::-1]  # (words, 32), lowest first
+    bit = np.unpackbits(octets, axis=1, bitorder="little")[:, : k * bits].reshape(-1, k, bits)
+    powers = np.uint32(1) << np.arange(bits, dtype=np.uint32)
+    return (bit @ powers).reshape(-1)  # (words·k,)

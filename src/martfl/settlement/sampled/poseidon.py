@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from martfl.settlement.errors import RangeError, SettlementError
-from martfl.settlement.sampled.keccak import keccak, word
+from martfl.settlement.keccak import keccak, word
 from martfl.settlement.sampled.statement import FIELD
 
 T = TypeVar("T")

@@ -137,8 +137,8 @@ class Divided:
 
 
 def aggregate(updates: Sequence[npt.NDArray[Any]], weights: Sequence[int], *, terms: Quantisation) -> Divided:
-    """Equation (4): U' and Ra; weights of dropped providers are gone, so they sum to 2^16 at most."""
-    units = check_weights(weights, providers=len(updates), after_drops=True)
+    """Equation (4): U' and Ra."""
+    units = check_weights(weights, providers=len(updates))
     c, size = terms.constants(), len(updates[0])
     mixed = np.zeros(size, np.int64)  # M_1 − M_2
     for i, (k, q) in enumerate(zip(units, updates, strict=True)):

@@ -1,12 +1,13 @@
 """Which parameters are checked: a seed that nobody chooses, stretched by the VDF, drawn without bias or repetition.
 
-    h_0 = 0,  h_{i+1} = keccak(h_i ‖ update_root_i ‖ nonce_i)             in the order in which providers committed
-    seed = keccak("martfl/sampling/v1" ‖ context ‖ h_n ‖ old_root ‖ new_root ‖ acquirer_nonce ‖ beacon)
+    h_0 = 0,  h_{i+1} = keccak(h_i ‖ seal_i)                              of all who are listed, in the slots' order
+    seed = keccak("martfl/sampling/v2" ‖ context ‖ h_n ‖ old_root ‖ new_root ‖ beacon)
     y = VDF(seed),  ρ = keccak(y as 256 bytes)                            `vdf`
 
-`context` is 32 bytes that name chain, contract and epoch: keccak(chain_id ‖ contract ‖ epoch), three words. `beacon` is
-prevrandao of the block in which the new model's root was posted. Both roots precede it, so the indices are
-unknown while the model can still be changed; the VDF keeps the last to speak from trying out values.
+`context` is 32 bytes that name chain, contract and epoch: keccak(chain_id ‖ contract ‖ epoch), three words. `seal_i` is
+what provider i bound itself to before anybody had judged it (`seal_digest`). `beacon` is the hash of the block after
+the one in which the new model's root was posted. Roots and seals precede it, and nothing that anybody chooses follows,
+so the indices are unknown while the model can still be changed; the VDF keeps that block's builder from trying out.
 
 The c indices are drawn one from each of c strata, [⌊j·m/c⌋, ⌊(j+1)·m/c⌋): sorted, never repeated, no comparison on
 chain. Within a stratum of s parameters:
@@ -21,9 +22,9 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from martfl.settlement.errors import SettlementError
-from martfl.settlement.sampled.keccak import keccak, word
+from martfl.settlement.keccak import keccak, word
 
-DOMAIN = b"martfl/sampling/v1"
+DOMAIN = b"martfl/sampling/v2"
 DRAW_BITS = 256
 MAX_ATTEMPTS = 256  # on chain a handful is plenty: an attempt fails with probability below s/2^256
 
@@ -35,22 +36,18 @@ def context(*, chain_id: int, contract: bytes, epoch: int) -> bytes:
     return keccak(word(chain_id) + contract.rjust(32, b"\0") + word(epoch))
 
 
-def roll(commitments: Sequence[tuple[bytes, bytes]]) -> bytes:
-    """h_n over (update_root, nonce) in the order of commitment."""
+def roll(seals: Sequence[bytes]) -> bytes:
+    """h_n over the seals of all who are listed, in the order of the circuit's slots."""
     h = bytes(32)
-    for i, (root, nonce) in enumerate(commitments):
-        _check_word(f"update root {i}", root)
-        _check_word(f"nonce {i}", nonce)
-        h = keccak(h + root + nonce)
+    for i, seal in enumerate(seals):
+        _check_word(f"seal {i}", seal)
+        h = keccak(h + seal)
     return h
 
 
-def seed(
-    *, context: bytes, rolled: bytes, old_root: bytes, new_root: bytes, acquirer_nonce: bytes, beacon: bytes
-) -> bytes:
+def seed(*, context: bytes, rolled: bytes, old_root: bytes, new_root: bytes, beacon: bytes) -> bytes:
     """The VDF's input, 32 bytes."""
-    parts = {"context": context, "rolled": rolled, "old_root": old_root, "new_root": new_root}
-    parts |= {"acquirer_nonce": acquirer_nonce, "beacon": beacon}
+    parts = {"context": context, "rolled": rolled, "old_root": old_root, "new_root": new_root, "beacon": beacon}
     for name, part in parts.items():
         _check_word(name, part)
     return keccak(DOMAIN + b"".join(parts.values()))

@@ -14,7 +14,7 @@ The constants are fixed for the life of a market, so `groth16.specialise` adds �
 into IC_0: the contract's key has IC_0 and one point for each scalar of groups 1–4, that is 36 public
 inputs at n = 20, c = 64. The contract never handles the constants.
 
-What the proof shows, for every sample j (K sums to 2^16, less what was dropped; η = 28; integers, no wrap-around):
+What the proof shows, for every sample j (K sums to 2^16; η = 28; integers, no wrap-around):
 
     cm_i = Poseidon(pack(q_i[samples], 12 bits) ‖ r_i)                                       for every provider i
     2^η U'_j + Ra_j = 2^η z_a + 2^(η−1) + α (Σ_i K_i q_ij − z_u Σ_i K_i),   0 ≤ Ra_j < 2^η   paper's equation (4)
@@ -23,34 +23,32 @@ What the proof shows, for every sample j (K sums to 2^16, less what was dropped;
 with every q in 12 bits, U' in 20, W and W' in 24, K in 17. K^z = 0, so M_3 = M_4 = 0; old and new model share one
 quantisation, so N_1 and N_2 are W itself and z_w cancels.
 
-Protocol, by the paper's function names:
+Protocol. Updates are bought and paid for by the sealed exchange, as in the exact scheme (`sealed`). Particular here:
 
-commit_model   Provider i posts `update_root` and a nonce, before anyone has judged it. The samples are not known yet,
-               so it commits to the whole quantised update: T = Merkle root with salted leaves (`merkle`),
-               update_root = keccak(T ‖ keccak(r_i)). Salts and r_i come from one secret seed of 32 bytes. The
-               contract keeps the rolling hash h ← keccak(h ‖ update_root ‖ nonce), from h = 0 at new_epoch.
-prepare        Weights as integers that sum to 2^16, in the order in which the providers committed; 0 if not bought.
-(delivery)     A bought provider hands over q_i and its seed. The acquirer recomputes update_root; if it differs, or a
-               value is out of range, it drops the provider, whose weight becomes 0 (nobody else's changes). From
-               here on it needs nothing more from anybody.
-(publish)      The acquirer posts the Merkle root of the new quantised model (24 bits) and its own nonce; the
-               contract takes prevrandao of that block into the seed (`sampling.seed`). Roots precede randomness.
-commit_inputs  The acquirer posts the VDF's output and proof (`vdf`), cm_i for every bought provider, and for each
+commit         Provider i binds itself to C and its seal before anyone has judged it. The samples are not known yet, so
+               C is of the whole quantised update: T = Merkle root with salted leaves (`merkle`),
+               C = keccak(T ‖ keccak(r_i)). Salts and r_i come from its secret key.
+buy, reveal    The update goes over sealed; with its key the acquirer unseals it, and finds a false leaf if there is
+               one. From here on it needs nothing more from anybody.
+publish        The acquirer posts the Merkle root of the new quantised model (24 bits) and who is in it at which weight;
+               weights sum to 2^16. The hash of a later block completes the seed (`sampling.seed`): roots and seals
+               precede randomness.
+commit_inputs  The acquirer posts the VDF's output and proof (`vdf`), cm_i for every listed provider, and for each
                sample the words and paths in the old and the new model's tree. The contract derives the indices
-               itself (`sampling.indices`), checks the paths, packs the values, takes the weights as prepared, puts
+               itself (`sampling.indices`), checks the paths, packs the values, takes the weights as published, puts
                EMPTY (`empty_commitment`) for providers of weight 0 and for unused slots, and keeps the hash of the
                public inputs.
 verify_aggregation  Anybody gives the proof; the contract checks it under its fixed key and those inputs.
 
 Who could cheat with cm_i, and the rule that stops it:
 
-- The acquirer computes every cm_i from what was delivered, so no provider can block the proof or make it fail.
-- Each bought provider recomputes its own cm_i (`update_commitment`). If the posted one differs, it calls
+- The acquirer computes every cm_i from what it unsealed, so no provider can block the proof or make it fail.
+- Each listed provider recomputes its own cm_i (`update_commitment`). If the posted one differs, it calls
   `object_commitment` within the objection window: it gives keccak cap, the words, salts and paths of its sampled
   parameters, r_i, and Poseidon's constants (checked by hash: `poseidon.constants_hash`). The contract checks the
-  openings against update_root and r_i against keccak(r_i), packs the sampled values, computes Poseidon and compares.
+  openings against C and r_i against keccak(r_i), packs the sampled values, computes Poseidon and compares.
   Different: the acquirer loses its penalty deposit, as if the proof were false. Equal: the objection reverts.
-  An honest acquirer cannot lose, because it checked update_root at delivery and Merkle openings are binding; an
+  An honest acquirer cannot lose, because it checked C when it had the key and Merkle openings are binding; an
   honest provider cannot be cheated, because its opening is at hand. Objecting shows the sampled words, nothing else.
 - A provider that colludes with the acquirer will not object, so the two can choose that provider's sampled values
   after the draw. The circuit's range checks bound what this buys to K_i times the update range: what the pair could

@@ -1,15 +1,13 @@
 """A provider's commitments: to its whole update before it is judged, to the sampled values once they are drawn.
 
-    salt_0 ‖ salt_1 ‖ … = SHAKE-256("martfl/salts/v1" ‖ seed)             32 bytes a leaf
-    r                   = SHAKE-256("martfl/blinding/v1" ‖ seed)          31 bytes, so below the field
-    update_root         = keccak(merkle root of salted leaves ‖ keccak(r as a word))
-    cm                  = Poseidon(pack(q[samples]) ‖ r)
+    salt_i      = keccak(K ‖ i ‖ 1)                     integers as words of 32 bytes
+    r           = keccak(K ‖ 2^256 − 1) >> 8            31 bytes, so below the field
+    update_root = keccak(merkle root of salted leaves ‖ keccak(r))
+    cm          = Poseidon(pack(q[samples]) ‖ r)
 
-One secret seed of 32 bytes opens both, so a delivery is the quantised update and the seed.
+One secret key K of 32 bytes opens both; the same key unseals the update (`sealed`).
 """
 
-import hashlib
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,12 +15,15 @@ from typing import Any
 import numpy.typing as npt
 
 from martfl.settlement.errors import SettlementError
-from martfl.settlement.sampled.keccak import keccak, word
+from martfl.settlement.keccak import keccak, word
 from martfl.settlement.sampled.merkle import Path, Tree, TreeShape, build_tree, verify_path
 from martfl.settlement.sampled.packing import pack, slot
 from martfl.settlement.sampled.poseidon import hash_many
 from martfl.settlement.sampled.quantise import check_range
 from martfl.settlement.sampled.statement import FIELD, Shape
+from martfl.settlement.seal import check_secret
+
+_ONE, _TOP = word(1), word((1 << 256) - 1)
 
 
 @dataclass(frozen=True)
@@ -34,22 +35,26 @@ class Objection:
     blinding: int
 
 
-def new_seed() -> bytes:
-    """32 secret bytes."""
-    return secrets.token_bytes(32)
-
-
-def update_tree(update: npt.NDArray[Any], *, seed: bytes, shape: Shape) -> Tree:
-    """The salted tree of a quantised update."""
+def update_tree(update: npt.NDArray[Any], *, secret: bytes, shape: Shape) -> Tree:
+    """The salted tree of a quantised update under the key K."""
     values = check_range(update, bits=shape.update_bits, name="update")
     leaves = TreeShape(parameters=len(values), bits=shape.update_bits).leaves
-    salts = hashlib.shake_256(b"martfl/salts/v1" + _checked(seed)).digest(32 * leaves)
-    return build_tree(values, bits=shape.update_bits, salts=salts)
+    return build_tree(values, bits=shape.update_bits, salts=salts(check_secret(secret), leaves))
 
 
-def blinding(seed: bytes) -> int:
+def salts(secret: bytes, leaves: int) -> bytes:
+    """salt_0 ‖ salt_1 ‖ …"""
+    return b"".join([salt(secret, leaf) for leaf in range(leaves)])
+
+
+def salt(secret: bytes, leaf: int) -> bytes:
+    """salt_i."""
+    return keccak(secret + word(leaf) + _ONE)
+
+
+def blinding(secret: bytes) -> int:
     """r."""
-    return int.from_bytes(hashlib.shake_256(b"martfl/blinding/v1" + _checked(seed)).digest(31), "big")
+    return int.from_bytes(keccak(check_secret(secret) + _TOP)[:31], "big")
 
 
 def update_root(tree: Tree, *, blinding: int) -> bytes:
@@ -98,9 +103,3 @@ def objection_holds(
         for j, p in zip(indices, objection.paths, strict=True)
     ]
     return update_commitment(values, blinding=objection.blinding, shape=shape) != posted
-
-
-def _checked(seed: bytes) -> bytes:
-    if len(seed) != 32:
-        raise SettlementError(f"a seed has 32 bytes, got {len(seed)}")
-    return seed

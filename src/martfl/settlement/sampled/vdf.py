@@ -2,11 +2,17 @@
 
     x = keccak(seed ‖ 0) ‖ … ‖ keccak(seed ‖ 7), the top bit cleared                 a full 2047-bit element
     y = ± x^(2^T), the one below N/2;   T squarings, one after the other
-    ℓ = (keccak(keccak(x ‖ y ‖ T) ‖ nonce) mod 2^128) with bits 127, 1 and 0 set     ℓ ≡ 3 mod 4, must be prime
+    h = keccak(x ‖ y ‖ T)
+    ℓ = (keccak(h ‖ nonce ‖ 0) ‖ keccak(h ‖ nonce ‖ 1)) mod 2^264, bits 263, 1 and 0 set     ℓ ≡ 3 mod 4, must be prime
     π = ± x^⌊2^T / ℓ⌋,   accepted iff  π^ℓ · x^(2^T mod ℓ) = y  (mod N)
     randomness = keccak(y as 256 bytes)
 
-Integers are hashed as 32-byte words (nonce, T, the counter) or 256-byte words (x, y), big endian, as on chain.
+Integers are hashed as 32-byte words (nonce, T, the counters) or 256-byte words (x, y), big endian, as on chain.
+
+Why ℓ has 264 bits. Whoever has computed B = Π p over a set S of primes can prove the false output y·g^B as soon as its
+challenge falls into S: π·g^(B/ℓ) passes. It may try g, g², … until that happens, so a set of 2^k primes and 2^k tries
+break a challenge drawn from 2^(2k) primes. With 128 bits that was k = 60, and the set could be made years ahead. Among
+the numbers of 264 bits of this form more than 2^254 are prime: k = 127.
 
 What a verifier must not skip: ℓ prime (with smooth ℓ a false y has a root, found in minutes), 0 < y < N/2 (−y and 0
 would pass too), 0 < π < N, and its own T, never the prover's. Nobody is known to know N's factors; who did could
@@ -21,7 +27,7 @@ import gmpy2
 from gmpy2 import mpz, powmod
 
 from martfl.settlement.errors import SettlementError
-from martfl.settlement.sampled.keccak import keccak, word
+from martfl.settlement.keccak import keccak, word
 
 N = mpz(
     "251959084756578934940271832400483985714292821262040320277771378360436620207075955562640185258807844069182906412495150"
@@ -31,7 +37,8 @@ N = mpz(
     "575444541784240209246165157233507787077498171257724679629263863563732899121548314381678998850404453640235273819513786"
     "36564391212010397122822120720357"
 )
-CHALLENGE_BITS = 128
+CHALLENGE_BITS = 264
+MIN_SQUARINGS = CHALLENGE_BITS  # below, ⌊2^T / ℓ⌋ is 0 and the proof no shorter than the work
 MAX_NONCE = 4096
 _ROUNDS = 25  # Miller–Rabin; ℓ comes from a hash, so nobody aims at particular bases
 _MAX_CHECKPOINTS = 1 << 15
@@ -96,8 +103,9 @@ def hash_to_group(seed: bytes) -> "mpz":
 
 def challenge(x: "mpz", y: "mpz", *, squarings: int, nonce: int) -> "mpz":
     """ℓ for this nonce, prime or not."""
-    inner = keccak(_wide(x) + _wide(y) + word(squarings))
-    drawn = int.from_bytes(keccak(inner + word(nonce)), "big") % (1 << CHALLENGE_BITS)
+    prefix = keccak(_wide(x) + _wide(y) + word(squarings)) + word(nonce)
+    wide = keccak(prefix + word(0)) + keccak(prefix + word(1))
+    drawn = int.from_bytes(wide, "big") % (1 << CHALLENGE_BITS)
     return mpz(drawn | 1 << (CHALLENGE_BITS - 1) | 3)
 
 
@@ -106,7 +114,7 @@ def _first_prime(x: "mpz", y: "mpz", squarings: int) -> tuple[int, "mpz"]:
         ell = challenge(x, y, squarings=squarings, nonce=nonce)
         if gmpy2.is_prime(ell, _ROUNDS):
             return nonce, ell
-    raise SettlementError(f"no prime challenge among {MAX_NONCE} nonces")  # about e^-90
+    raise SettlementError(f"no prime challenge among {MAX_NONCE} nonces")  # about e^-45
 
 
 def _equation(x: "mpz", y: "mpz", pi: "mpz", squarings: int, ell: "mpz") -> bool:
@@ -139,7 +147,7 @@ def _quotient_power(checkpoints: list["mpz"], *, squarings: int, ell: "mpz", win
 
 
 def _buckets(checkpoints: list["mpz"], *, squarings: int, ell: "mpz", window: int, group: int, j: int) -> list["mpz"]:
-    """Bucket d holds the product of the checkpoints whose digit is d; digits above ⌊T/κ⌋ are zero as ℓ > 2^127."""
+    """Bucket d holds the product of the checkpoints whose digit is d; digits above ⌊T/κ⌋ are zero as ℓ > 2^263."""
     buckets = [mpz(1)] * (1 << window)
     last = (squarings // window - 1 - j) // group
     if last < 0:
@@ -173,8 +181,8 @@ def _windows(squarings: int) -> tuple[int, int]:
 
 
 def _check_delay(squarings: int) -> int:
-    if not 1 <= squarings < 1 << 63:
-        raise SettlementError(f"the delay is 1..2^63 − 1 squarings, got {squarings}")
+    if not MIN_SQUARINGS <= squarings < 1 << 63:
+        raise SettlementError(f"the delay is {MIN_SQUARINGS}..2^63 − 1 squarings, got {squarings}")
     return squarings
 
 

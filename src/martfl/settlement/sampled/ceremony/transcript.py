@@ -9,18 +9,22 @@ So nobody can cancel earlier contributions: the product stays unknown while one 
 """
 
 import json
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from martfl.settlement.errors import CeremonyError
+from martfl.settlement.errors import CeremonyError, SettlementError
+from martfl.settlement.keccak import keccak
 from martfl.settlement.sampled import curve
 from martfl.settlement.sampled.curve import Point
-from martfl.settlement.sampled.keccak import keccak
 from martfl.settlement.sampled.statement import FIELD
 
+MOST_CONTRIBUTIONS = 256  # of both phases together
 PHASES: Mapping[int, tuple[str, ...]] = {1: ("tau", "alpha", "beta"), 2: ("delta",)}
+_DIGEST = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,16 @@ class Contribution:
 
     def __post_init__(self) -> None:
         if not self.by.strip() or not self.by.isprintable() or len(self.by) > 100:
-            raise CeremonyError(f"a contributor's name has 1 to 100 printable characters, got {self.by!r}")
+            raise CeremonyError(f"a contributor's name has 1 to 100 printable characters, got {self.by[:100]!r}")
+
+    @cached_property
+    def listed(self) -> dict[str, Any]:
+        """Plain values; points compressed, in hexadecimal."""
+        steps = {
+            name: [curve.compress(s.point).hex(), curve.compress(s.nonce).hex(), str(s.response)]
+            for name, s in self.steps.items()
+        }
+        return {"phase": self.phase, "by": self.by, "steps": steps}
 
 
 @dataclass(frozen=True)
@@ -51,6 +64,12 @@ class Transcript:
 
     circuit: str  # digest of the constraints
     contributions: tuple[Contribution, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.contributions) > MOST_CONTRIBUTIONS:
+            raise CeremonyError(
+                f"a ceremony has at most {MOST_CONTRIBUTIONS} contributions, got {len(self.contributions)}"
+            )
 
     def hash(self) -> bytes:
         """A name for the record so far; a contributor keeps it as a receipt."""
@@ -94,35 +113,34 @@ class Transcript:
 
 
 def to_json(transcript: Transcript) -> dict[str, Any]:
-    """Plain values; points compressed, in hexadecimal."""
-    return {
-        "circuit": transcript.circuit,
-        "contributions": [
-            {
-                "phase": c.phase,
-                "by": c.by,
-                "steps": {
-                    name: [curve.compress(s.point).hex(), curve.compress(s.nonce).hex(), str(s.response)]
-                    for name, s in c.steps.items()
-                },
-            }
-            for c in transcript.contributions
-        ],
-    }
+    """Plain values."""
+    return {"circuit": transcript.circuit, "contributions": [c.listed for c in transcript.contributions]}
 
 
 def from_json(data: Any) -> Transcript:
     """A foreign record; every point is checked here, the proofs by `check`."""
     try:
-        listed = [Contribution(int(c["phase"]), str(c["by"]), _steps(c["steps"])) for c in data["contributions"]]
-        return Transcript(str(data["circuit"]), tuple(listed))
+        circuit, listed = data["circuit"], data["contributions"]
+        if not isinstance(circuit, str) or not _DIGEST.fullmatch(circuit) or not isinstance(listed, list):
+            raise CeremonyError("the record of the ceremony is malformed: a circuit's digest and a list are expected")
+        if len(listed) > MOST_CONTRIBUTIONS:
+            raise CeremonyError(f"a ceremony has at most {MOST_CONTRIBUTIONS} contributions, got {len(listed)}")
+        return Transcript(circuit, tuple(_contribution(entry) for entry in listed))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CeremonyError(f"the record of the ceremony is malformed: {error!r}") from error
+        if isinstance(error, SettlementError):
+            raise
+        raise CeremonyError(f"the record of the ceremony is malformed: {str(error)[:100]!r}") from error
 
 
-def _steps(data: Any) -> dict[str, Step]:
-    steps = {}
-    for name, (point, nonce, response) in data.items():
-        after, committed = (curve.decompress(bytes.fromhex(p), group=1) for p in (point, nonce))
-        steps[str(name)] = Step(after, committed, int(response) % FIELD)
-    return steps
+def _contribution(entry: Any) -> Contribution:
+    phase, by, steps = entry["phase"], entry["by"], entry["steps"]
+    if not isinstance(by, str) or type(phase) is not int or set(steps) != set(PHASES.get(phase, ())):
+        raise CeremonyError("the record of the ceremony is malformed: a contribution is of phase 1 or 2, by somebody")
+    return Contribution(phase, by, {name: _step(*steps[name]) for name in PHASES[phase]})
+
+
+def _step(point: str, nonce: str, response: str) -> Step:
+    after, committed = (curve.decompress(bytes.fromhex(p), group=1) for p in (point, nonce))
+    if not isinstance(response, str) or len(response) > len(str(FIELD)):
+        raise CeremonyError("the record of the ceremony is malformed: a response is a number below the field's order")
+    return Step(after, committed, int(response) % FIELD)

@@ -1,0 +1,106 @@
+"""Scores as an oracle about updates that nobody buys: what an acquirer may try to be given more of them."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from martfl.bench.exchange.play import Outcome, of_acquirer, strategy
+from martfl.bench.exchange.world import ASK, RogueEpoch, World, first_file, open_world
+from martfl.market.acquirer import deploy_market
+from martfl.market.desk import Desk
+from martfl.market.settling import Share
+
+
+def _oracle(world: World, *, epochs: int, between: str = "nothing", first: int = 0) -> int:
+    """Ask one-hot baselines without ever buying; how many coordinates of the first seller were learnt."""
+    learnt: set[int] = set()
+    for number in range(epochs):
+        if between == "restart":
+            seller = world.honest[0]
+            seller.journal.close()
+            world.honest[0] = world.provider(0, seller.account)
+        epoch = world.rogue_epoch(place=f"oracle-{first + number}-{world.trading.address[:6]}")
+        epoch.begin(first_file(world))
+        learnt |= _one_hots(world, epoch, first=first + len(learnt))
+        epoch.act.clock.wait_until(world.trading.deadlines(epoch.number).buy + 1)
+    return len(learnt)
+
+
+def _one_hots(world: World, epoch: RogueEpoch, *, first: int) -> set[int]:
+    shop = epoch.shop()
+    desk = Desk(
+        terms=world.terms, task=world.honest[0].task, root=None, asking=epoch.asking, purchases=shop,
+        settler=world.settler, journal=epoch.journal, file=first_file(world), offers=shop.offers, closed=0,
+    )  # fmt: skip
+    answered = set()
+    for i in range(world.terms.scoring.baselines):
+        baseline = np.zeros(world.settler.parameters)
+        baseline[(first + i) % world.settler.parameters] = 1.0
+        scores = desk.score(baseline)
+        if np.isfinite(scores[desk.providers.index(world.honest[0].account.address)]):
+            answered.add((first + i) % world.settler.parameters)
+    return answered
+
+
+def _from_oracle(world: World, learnt: int) -> Outcome:
+    """More answers than the terms allow would count as an update read for nothing."""
+    outcome = of_acquirer(world)
+    read = ASK if learnt > world.terms.scoring.answers else 0
+    return Outcome(gain=outcome.gain + read, short=outcome.short)
+
+
+@strategy("score oracle by empty epochs")
+def oracle_by_empty_epochs() -> Outcome:
+    with open_world(honest=1) as world:
+        return _from_oracle(world, _oracle(world, epochs=7))
+
+
+@strategy("score oracle by restarts of the seller")
+def oracle_by_restarts() -> Outcome:
+    with open_world(honest=1) as world:
+        return _from_oracle(world, _oracle(world, epochs=7, between="restart"))
+
+
+@strategy("score oracle by an own wallet that moves the base")
+def oracle_by_moving_the_base() -> Outcome:
+    with open_world(honest=1, others=1) as world:
+        world.rogue(0, ask=0)
+        learnt, base = 0, first_file(world)
+        for number in range(7):
+            epoch = world.rogue_epoch(place=f"moving-{number}")
+            epoch.begin(base)
+            learnt += len(_one_hots(world, epoch, first=learnt))
+            shop, own = epoch.shop(), world.others[0].address
+            shop.buy([own])
+            base = epoch.steps.publish(base, {own: Share(shop.here[own], 65_536)})
+        return _from_oracle(world, learnt)
+
+
+def _second_market(world: World, *, ask: int) -> World:
+    """Another market of the same buyer, in which the same seller sells, at the ask that the terms name."""
+    seller, terms = world.honest[0], replace(world.terms, money=replace(world.terms.money, ask=ask))
+    trading = deploy_market(
+        world.chain, terms=terms, settler=world.settler, initial=seller.task.initial(), account=world.buyer
+    )
+    second = replace(world, terms=terms, trading=trading, honest=[], rogues=[])
+    second.honest.append(second.provider(0, seller.account, place="seller-0-second-market"))
+    return second
+
+
+@strategy("score oracle by a second market of the same buyer")
+def oracle_by_a_second_market() -> Outcome:
+    with open_world(honest=1) as world:
+        learnt = _oracle(world, epochs=4)
+        return _from_oracle(world, learnt + _oracle(_second_market(world, ask=ASK), epochs=4))
+
+
+@strategy("score oracle by cheap purchases in a second market")
+def oracle_by_cheap_purchases() -> Outcome:
+    with open_world(honest=1) as world:
+        cheap, seller = _second_market(world, ask=1), world.honest[0].account.address
+        learnt = _oracle(world, epochs=4)
+        epoch = cheap.rogue_epoch(place="cheap")
+        epoch.begin(first_file(cheap))
+        epoch.shop().buy([seller])
+        epoch.steps.publish(first_file(cheap), {})
+        return _from_oracle(world, learnt + _oracle(world, epochs=3, first=learnt))

@@ -1,0 +1,86 @@
+"""The client of markets with exact settlement: the contract itself adds up the commitments."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from eth_account.signers.local import LocalAccount
+from eth_utils.address import to_checksum_address
+
+from martfl.chain import events as ev
+from martfl.chain.compile import compiled
+from martfl.chain.network import Chain
+from martfl.chain.state import NO_TOKEN, ExactModel, ExactStart, Layout, Listing, Offer, Terms
+from martfl.chain.trading import Done, Trading, addresses, named, put, words
+from martfl.errors import InputError
+from martfl.settlement.exact.false_leaf import Refutation
+
+
+class ExactTrading(Trading):
+    """A market's contract with exact settlement."""
+
+    scheme: ClassVar[str] = "exact"
+    published: ClassVar[type[ev.ModelPublished]] = ev.ModelPublished
+
+    @classmethod
+    def deploy(cls, chain: Chain, *, terms: Terms, account: LocalAccount, key: str | None = None) -> "ExactTrading":
+        """Compile where needed and deploy; where the terms name no judge, one is deployed first."""
+        start = terms.settlement
+        if not isinstance(start, ExactStart):
+            raise InputError(f"exact settlement starts from an ExactStart, got {type(start).__name__}")
+        if start.judge == NO_TOKEN:
+            judge = put(chain, "judge", (), account=account, key=None if key is None else f"{key}/judge")
+            start = replace(start, judge=str(judge.contract))
+        arguments = (terms.shared(), words(start.layout), words(start.model), to_checksum_address(start.judge))
+        receipt = put(chain, cls.scheme, arguments, account=account, key=key)
+        trading = cls(chain, str(receipt.contract), since=receipt.block)
+        trading.deployment = receipt
+        return trading
+
+    def publish_model(
+        self,
+        epoch: int,
+        *,
+        content: bytes,
+        blinding: int,
+        listings: Sequence[Listing],
+        account: LocalAccount,
+        base: ExactModel | None = None,
+        key: str | None = None,
+    ) -> Done:
+        """Have the chain add up the listed commitments; `base` comes from its events."""
+        base = base or self.model(self.read_epoch(epoch).base)
+        pairs = [base.point + _word(1), *(listing.offer.commitment + _word(listing.weight) for listing in listings)]
+        providers = addresses([listing.offer.provider for listing in listings])
+        seals = [listing.offer.seal for listing in listings]
+        before = (base.content, base.blinding)
+        call = self._f.publish_model(epoch, content, blinding, before, providers, seals, b"".join(pairs))
+        return self.send(call, account, 0, key)
+
+    def refute(
+        self, epoch: int, *, offer: Offer, refutation: Refutation, account: LocalAccount, key: str | None = None
+    ) -> Done:
+        """Show that a leaf of a revealed update is not what it was committed to."""
+        r = refutation
+        leaf = (r.index, r.sealed, r.part, list(r.path), r.pairs, list(r.generators))
+        provider = to_checksum_address(offer.provider)
+        call = self._f.refute(epoch, provider, offer.commitment_hash, r.secret, leaf)
+        return self.send(call, account, 0, key)
+
+    def model(self, epoch: int) -> ExactModel:
+        """The model that `epoch` published; 0 is the initial one."""
+        (posted,) = self.events(ev.ModelPublished, epoch=epoch)
+        return ExactModel(content=posted.content, blinding=posted.blinding, point=posted.point)
+
+    def layout(self) -> Layout:
+        """How the contract says that updates are packed."""
+        return Layout(**named(self._f.layout().call(), Layout))
+
+    def has_our_code(self) -> bool:
+        """Whether market and judge hold what these sources compile to."""
+        judge = self.code_at(str(self._f.judge().call()))
+        return super().has_our_code() and judge == compiled("judge").runtime
+
+
+def _word(value: int) -> bytes:
+    return value.to_bytes(32, "big")

@@ -1,0 +1,46 @@
+"""Who checked what in an epoch, and what came of it."""
+
+from collections.abc import Iterable, Sequence
+
+from martfl.dashboard.steps import Steps
+from martfl.dashboard.story import Check, CheckKind, Delivery, Turn
+from martfl.market.purchases import FORGED
+from martfl.market.steps import HandedOut, Invited, ModelPosted, Offers, Over, Scores, Selected
+
+Found = Iterable[tuple[str, CheckKind, int, int]]  # who, what, passed, of
+HERE = (Delivery.LISTED, Delivery.ACCEPTED, Delivery.REVEALED)
+
+
+def find_checks(steps: Steps, turns: Sequence[Turn], *, sampled: bool) -> tuple[Check, ...]:
+    """Those that there was something to check in."""
+    found = [*_before(steps), *_bought(steps, turns), *_after(steps, sampled=sampled)]
+    return tuple(Check(who=who, kind=kind, passed=passed, of=of) for who, kind, passed, of in found if of)
+
+
+def _before(steps: Steps) -> Found:
+    if (invited := steps.one(Invited)) is not None:
+        yield "providers", CheckKind.BASE, len(invited.signed), len(invited.invited)
+    if (offers := steps.one(Offers)) is not None:
+        yield "acquirer", CheckKind.OFFER, len(offers.shown), len(offers.committed)
+    given = [score for scores in steps.all(Scores) for score in scores.scores]
+    yield "acquirer", CheckKind.SCORE, sum(score is not None for score in given), len(given)
+
+
+def _bought(steps: Steps, turns: Sequence[Turn]) -> Found:
+    """Judged once the rule has decided: before, keys may be under way."""
+    if steps.one(Selected) is None:
+        return
+    bought = [turn for turn in turns if turn.delivery is not Delivery.NONE]
+    here = [turn for turn in bought if turn.delivery in HERE]
+    yield "acquirer", CheckKind.KEY, len(here), len(bought)
+    yield "acquirer", CheckKind.HONESTY, sum(turn.offence != FORGED for turn in here), len(here)
+
+
+def _after(steps: Steps, *, sampled: bool) -> Found:
+    posted, over, handed = steps.one(ModelPosted), steps.one(Over), steps.one(HandedOut)
+    if posted and not sampled:
+        yield "contract", CheckKind.SUM, 1, 1  # the chain adds up by itself, or refuses
+    if posted and over and sampled:
+        yield "contract", CheckKind.PROOF, int(over.phase == "SETTLED"), 1
+    if handed:
+        yield "providers", CheckKind.MODEL, len(handed.accepted), handed.asked

@@ -1,0 +1,24 @@
+"""The architecture's page says what the code is."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+
+def test_the_diagram_is_drawn_from_the_imports():
+    drawn = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "rooms.py")], capture_output=True, text=True, check=True, cwd=ROOT
+    ).stdout
+    assert PAGE.split("```mermaid\n")[1].split("```")[0] == drawn
+
+
+def test_every_file_that_it_names_exists():
+    named = re.findall(r"`([\w/]+\.(?:py|vy))`", PAGE)
+    assert len(named) > 25
+    places = (ROOT / "src" / "martfl", ROOT)
+    missing = [name for name in named if not any((place / name).exists() for place in places)]
+    assert missing == []

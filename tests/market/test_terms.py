@@ -197,7 +197,7 @@ def test_tasks_that_are_built_in_need_no_leave():
         ("martfl.lab.task_of_mine:task", [], {}, "must be allowed"),
         ("martfl.lab.task:Path", [], {}, "must name a task that 'martfl.lab.task' makes, not something that it uses"),
         ("martfl.lab.task:digits", [], {"shell": True}, "does not take these options"),
-        ("builtins:dict", ["builtins"], {}, "must make a task, its dict has no 'initial'"),
+        ("builtins:dict", ["builtins"], {}, "must make a task: a task has layout"),
     ],
 )
 def test_tasks_that_are_not_made(entry, allowed, options, message):

@@ -58,6 +58,8 @@ EXEMPT = {  # the beginning of a command line → why no test types it
     "pytest": "the same for some tests",
     "pip install": "installs from the network; what it installs is what runs the tests",
     "python -m martfl.lab.adapters": "needs a language model; tests/tasks/test_adapter_runs.py has a small one",
+    "martfl bench adapters": "needs a language model; tests/tasks/test_adapter_bench.py has a small one",
+    "PYTHONPATH=src python -m martfl.lab run": "is martfl lab run by its other name",
     "martfl demo --task lora": "needs a language model; tests/tasks/test_lora_market.py runs it with a small one",
     "martfl lab run experiments/untargeted.toml --ray": "needs a cluster, which tests/lab/cluster starts",
 }

@@ -169,6 +169,7 @@ def test_a_provider_killed_between_training_and_its_answer_commits_all_the_same(
 # --- sampled settlement ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_everybody_killed_at_every_point_of_a_sampled_epoch(kit, tmp_path, short_delay):
     """Root, draw, delay function, openings and proof are steps of their own."""
     terms = {**kit.PLAIN, "settlement": kit.SAMPLED}

@@ -59,6 +59,7 @@ def test_the_acquirer_killed_at_every_point(kit, tmp_path, undisturbed):
     assert fuse.kills == len(fuse.points) >= 60
 
 
+@pytest.mark.long
 def test_providers_killed_at_every_point(kit, tmp_path, undisturbed):
     fuse = kit.Fuse(parties=("provider",))
     market = market_of(kit, setting(kit, tmp_path, fuse))
@@ -111,6 +112,7 @@ def bad_end(kit, tmp_path_factory):
     return end, remarks
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("party", ["acquirer", "provider"])
 def test_killed_at_every_point_of_an_epoch_with_keys_on_chain_and_silence(kit, tmp_path, bad_end, party):
     fuse = kit.Fuse(parties=(party,))

@@ -49,6 +49,7 @@ def check_same(market, undisturbed):
     assert market.offences() == []
 
 
+@pytest.mark.long
 def test_the_acquirer_killed_at_every_point(kit, tmp_path, undisturbed):
     fuse = kit.Fuse(parties=("acquirer",))
     market = market_of(kit, setting(kit, tmp_path, fuse))

@@ -10,7 +10,7 @@ demo: venv
 test: check
 
 check: venv tools lint
-	$(BIN)/pytest -n 2 --dist loadgroup -q
+	TMPDIR="$$(tools/scratch)" $(BIN)/pytest -n 2 --dist loadgroup -q
 
 lint: venv
 	$(BIN)/ruff check .

@@ -10,11 +10,11 @@ demo: venv
 test: check
 
 check: venv npm lint
-	$(BIN)/pytest -n 2 --dist loadgroup -q
+	TMPDIR="$$(tools/scratch)" $(BIN)/pytest -n 2 --dist loadgroup -q
 
 # The long mode of randomised tests, and what installs from nothing.
 long: venv npm
-	$(BIN)/pytest -q -m long
+	TMPDIR="$$(tools/scratch)" $(BIN)/pytest -q -m long
 
 lint: venv
 	$(BIN)/ruff check .

@@ -6,7 +6,12 @@ from martfl.bench import exchange
 from martfl.bench.exchange import sellers
 from martfl.bench.exchange.play import STRATEGIES
 
-FAIR = [one for one in STRATEGIES if not one.limit]
+LONG = ("oracle", "forgers", "swarm", "garbage", "keys ", "twin")  # several epochs, or many wallets
+FAIR = [
+    pytest.param(one, marks=pytest.mark.long if any(word in one.name for word in LONG) else (), id=one.name)
+    for one in STRATEGIES
+    if not one.limit
+]
 LIMITS = [one for one in STRATEGIES if one.limit]
 
 
@@ -16,7 +21,7 @@ def few(monkeypatch):
     monkeypatch.setattr(sellers, "MANY", 4)
 
 
-@pytest.mark.parametrize("strategy", FAIR, ids=lambda one: one.name)
+@pytest.mark.parametrize("strategy", FAIR)
 def test_no_coalition_gains_and_no_honest_seller_is_short(strategy):
     outcome = strategy.play()
     assert outcome.gain <= 0

@@ -20,6 +20,7 @@ from reader.terminal import Terminal
 from martfl.federation.flower.processes import free_port
 
 QUICKSTART = "docs/quickstart.md"
+LONG = {"docs/lab.md", "docs/for-researchers.md"}  # minutes of training
 IN_MARKET = "in the quickstart's folder"  # pages that say so find the quickstart's `market`
 
 
@@ -34,7 +35,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "guide" in metafunc.fixturenames:
         guides = [page for page in PAGES if any(not block.machines for block in page.run())]
         guides.sort(key=lambda page: (IN_MARKET in page.text, page.name != QUICKSTART))
-        metafunc.parametrize("guide", guides, ids=[page.name for page in guides])
+        marked = [pytest.param(page, marks=pytest.mark.long) if page.name in LONG else page for page in guides]
+        metafunc.parametrize("guide", marked, ids=[page.name for page in guides])
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,7 @@ DEPLOY = "docs/deploy.md"
 
 
 @pytest.mark.anvil
+@pytest.mark.long
 def test_three_machines_settle_an_epoch(machines, pages):
     """One test, since everything that follows needs the machines as the guide left them."""
     assert "epoch 1, over: settled" in machines.follow(pages[DEPLOY])

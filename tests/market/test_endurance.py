@@ -57,6 +57,7 @@ def check_flat(found, *, most):
     assert (last[0] - warm[0]) / epochs < most
 
 
+@pytest.mark.long
 def test_twelve_providers_three_epochs(build, kit):
     check_flat(endure(build, kit, providers=12, epochs=3), most=12 * MB)
 

@@ -49,6 +49,7 @@ def check_same(market, undisturbed):
     assert market.offences() == []
 
 
+@pytest.mark.long
 def test_the_acquirer_killed_at_every_point(kit, tmp_path, undisturbed):
     fuse = kit.Fuse(parties=("acquirer",))
     market = market_of(kit, setting(kit, tmp_path, fuse))
@@ -59,6 +60,7 @@ def test_the_acquirer_killed_at_every_point(kit, tmp_path, undisturbed):
     assert fuse.kills == len(fuse.points) >= 60
 
 
+@pytest.mark.long
 def test_providers_killed_at_every_point(kit, tmp_path, undisturbed):
     fuse = kit.Fuse(parties=("provider",))
     market = market_of(kit, setting(kit, tmp_path, fuse))
@@ -111,6 +113,7 @@ def bad_end(kit, tmp_path_factory):
     return end, remarks
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("party", ["acquirer", "provider"])
 def test_killed_at_every_point_of_an_epoch_with_keys_on_chain_and_silence(kit, tmp_path, bad_end, party):
     fuse = kit.Fuse(parties=(party,))
@@ -169,6 +172,7 @@ def test_a_provider_killed_between_training_and_its_answer_commits_all_the_same(
 # --- sampled settlement ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_everybody_killed_at_every_point_of_a_sampled_epoch(kit, tmp_path, short_delay):
     """Root, draw, delay function, openings and proof are steps of their own."""
     terms = {**kit.PLAIN, "settlement": kit.SAMPLED}

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 SCRIPT = Path(__file__).parent / "whole_market.py"
 EPOCHS = 2
@@ -34,6 +35,7 @@ def run(folder, *, seen, delay):
     raise AssertionError(f"the market ended with {process.returncode}")
 
 
+@pytest.mark.long
 def test_a_market_killed_again_and_again_ends_as_it_would_have(tmp_path):
     steps = set()
     expected = run(tmp_path / "undisturbed", seen=steps, delay=None)

@@ -12,12 +12,12 @@ from scipy.stats import spearmanr
 from martfl.lab.attacks import Rows
 from martfl.lab.config import RunConfig, make_config
 from martfl.lab.data import Dataset
-from martfl.lab.experiment import Runtime
 from martfl.lab.payment import sellers as by
 from martfl.lab.payment.market import Make, Paid, make_market, run_market
 from martfl.lab.payment.sellers import Wallet
 from martfl.lab.payment.truth import true_worth
 from martfl.lab.rules import make_rule
+from martfl.lab.runtime import Runtime
 from martfl.lab.splits import Split
 from martfl.lab.valuers import VALUERS, Valuer, make_valuer
 from martfl.lab.valuers.ours import ByRule

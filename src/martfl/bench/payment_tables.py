@@ -10,8 +10,8 @@ import numpy as np
 
 from martfl.bench.payment import GROUPS, OURS, Figures, honest, noisy
 from martfl.lab.config import make_config
-from martfl.lab.experiment import Runtime
 from martfl.lab.payment.market import Paid, make_market, run_market
+from martfl.lab.runtime import Runtime
 from martfl.lab.valuers import Valuer, make_valuer
 from martfl.palette import SERIES
 from martfl.tables import table

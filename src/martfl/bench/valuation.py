@@ -12,9 +12,9 @@ import torch
 
 from martfl.bench.payment import honest
 from martfl.lab.config import make_config
-from martfl.lab.experiment import Runtime
 from martfl.lab.payment.market import Market, make_market, offer_of
 from martfl.lab.randomness import stream
+from martfl.lab.runtime import Runtime
 from martfl.lab.valuers import make_valuer
 
 T = TypeVar("T")

@@ -134,7 +134,7 @@ def payment(
     """Who is paid what, and what splitting, copying and cheating gains: ours beside every rival."""
     from martfl.bench.payment import bench_payment
     from martfl.bench.payment_tables import draw, tables
-    from martfl.lab.experiment import Runtime
+    from martfl.lab.runtime import Runtime
 
     runtime = Runtime(device=device, data=data)
     if figure is not None:
@@ -156,7 +156,7 @@ def valuation(
 ) -> None:
     """Seconds to value a round's updates, beside the round's training."""
     from martfl.bench.valuation import bench_valuation
-    from martfl.lab.experiment import Runtime
+    from martfl.lab.runtime import Runtime
 
     runtime = Runtime(device=device, data=data)
     names = tuple(datasets.split(","))

@@ -15,9 +15,9 @@ from torch import Tensor
 from martfl.lab.attacks import Rows
 from martfl.lab.clients import Client, make_clients
 from martfl.lab.evaluate import scores_one
-from martfl.lab.experiment import Runtime
 from martfl.lab.payment.market import Market
 from martfl.lab.randomness import stream
+from martfl.lab.runtime import Runtime
 
 Group = frozenset[int]
 

@@ -176,7 +176,7 @@ def test_settings_and_seeds_are_parsed() -> None:
 
 def test_the_committed_experiments_expand_and_can_be_run() -> None:
     folder = Path(__file__).parents[2] / "experiments"
-    files = sorted(folder.glob("*.toml"))
+    files = sorted(path for path in folder.glob("*.toml") if path.name != "lora.toml")  # run by martfl.lab.adapters
     assert files
     for path in files:
         check_runs(load_experiment(path, seeds=[0]).runs)

@@ -64,6 +64,7 @@ def draw(*, dataset: str, participants: int, rounds: int, runtime: Runtime, path
     axes[0].set(xlabel="rows of a seller", ylabel="share of the reward, %", ylim=(0, None))
     axes[1].set(xlabel="wrong labels, %")
     axes[0].legend()
+    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
     pyplot.close(figure)
 

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -96,21 +97,12 @@ def test_a_damaged_file_of_rounds_keeps_what_comes_before(store: Store, small: M
     assert store.rounds().keys() == {result(small(seed=seed)).key for seed in (0, 1)}
 
 
-def _write(folder: Path, configs: list[RunConfig]) -> None:
-    for config in configs:
-        Store(folder).append(result(config))
-    Store(folder).compact()
-
-
 def test_many_processes_write_at_once(store: Store, small: Make) -> None:
-    configs = [[small(seed=10 * part + i) for i in range(10)] for part in range(4)]
-    context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=_write, args=(store.folder, part)) for part in configs]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(300)
-        assert worker.exitcode == 0
+    with ProcessPoolExecutor(4, mp_context=multiprocessing.get_context("spawn")) as pool:
+        tasks = [pool.submit(store.append, result(small(seed=seed))) for seed in range(40)]
+        tasks += [pool.submit(store.compact) for _ in range(4)]
+        for task in tasks:
+            task.result(300)
     assert sorted(r.config.seed for r in store.records()) == list(range(40))
     assert all(len(store.rounds()[r.key]) == 2 for r in store.records())
 

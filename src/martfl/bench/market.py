@@ -20,7 +20,7 @@ from martfl.bench.resources import ResourceWatch
 from martfl.bench.subjects import Subject, make_subject
 from martfl.chain.embedded import EmbeddedChain
 from martfl.chain.network import Receipt
-from martfl.chain.network import Step as Transaction
+from martfl.chain.network import UnsignedCall as Transaction
 from martfl.federation.local import EmbeddedClock, LocalLink
 from martfl.market.acquirer import Acquirer, deploy_market
 from martfl.market.journal import Journal
@@ -28,9 +28,10 @@ from martfl.market.meter import Meter
 from martfl.market.provider import Provider
 from martfl.market.settling import make_settler
 from martfl.market.steps import (
-    Accepted,
+    Acceptance,
     Aggregated,
     Answered,
+    BaselineScores,
     HandedOut,
     Invited,
     KeysTaken,
@@ -38,11 +39,10 @@ from martfl.market.steps import (
     Offers,
     Ordered,
     Over,
-    Paid,
+    PaidOut,
     Proved,
     Purchased,
     Relayed,
-    Scores,
     Selected,
     Step,
     Traffic,
@@ -62,10 +62,10 @@ AFTER = {
 LARGE = 40_000  # parameters from which padding to whole ciphertexts no longer counts
 STEPS: dict[str, tuple[type[Step], ...]] = {
     "commit": (Invited, Relayed, Offers),
-    "score": (Scores,),
+    "score": (BaselineScores,),
     "deliver": (Ordered, Purchased, KeysTaken),
     "aggregate": (Aggregated,),
-    "settle": (Accepted, ModelPosted, HandedOut, Proved, Answered, Paid, Over),
+    "settle": (Acceptance, ModelPosted, HandedOut, Proved, Answered, PaidOut, Over),
 }
 MESSAGES = {
     "commit": ("train", "offer"),
@@ -230,7 +230,7 @@ class _Sums:
 
     def traffic(self) -> Traffic:
         """Of the whole epoch."""
-        return self.journal.all_of(Paid)[0].traffic
+        return self.journal.all_of(PaidOut)[0].traffic
 
     def _took(self, kind: type[Step]) -> float:
         return sum(entry.seconds for entry in self.journal.entries(1) if isinstance(entry.value, kind))

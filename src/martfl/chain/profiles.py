@@ -15,13 +15,13 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from martfl.amounts import GWEI
 from martfl.chain.network import Chain
 from martfl.errors import InputError
 
 CONFIG_VARIABLE = "MARTFL_CONFIG"
 CONFIG_NAME = "martfl.toml"
 KNOWN_CHAINS = {"mainnet": 1, "sepolia": 11155111, "holesky": 17000, "hoodi": 560048}
-GWEI = 10**9
 
 
 @dataclass(frozen=True)

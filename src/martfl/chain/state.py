@@ -78,7 +78,7 @@ class ExactModel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class PackingTerms:
     """Exact settlement: how updates are packed into scalars, and the generators that they are committed with."""
 
     parameters: int
@@ -92,7 +92,7 @@ class Layout:
 class ExactStart:
     """What exact settlement fixes at deployment."""
 
-    layout: Layout
+    layout: PackingTerms
     model: ExactModel
     judge: str = NO_TOKEN  # contract of `judge.vy`; zero: deployed along
 
@@ -177,7 +177,7 @@ class PostedTerms:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Terms:
+class ContractTerms:
     """What a market's contract fixes for ever. Windows in seconds, money in the smallest unit."""
 
     acquirer: str
@@ -208,7 +208,7 @@ class Terms:
         return "exact" if isinstance(self.settlement, ExactStart) else "sampled"
 
     def shared(self) -> tuple[Any, ...]:
-        """The contract's `Terms`."""
+        """The contract's `ContractTerms`."""
         windows = (getattr(self, name) for name in WINDOWS)
         parties = (to_checksum_address(self.acquirer), to_checksum_address(self.token))
         return (*parties, *windows, self.penalty_ratio, self.minimum_deposit, self.terms_hash)

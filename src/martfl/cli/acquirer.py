@@ -15,7 +15,7 @@ from martfl.cli.telling import Telling, introduce, say
 from martfl.tables import table
 
 if TYPE_CHECKING:  # rooms are imported by the commands that use them
-    from martfl.federation.compose import Place
+    from martfl.federation.compose import PartyView
     from martfl.federation.flower.roles import Buying, Listening
     from martfl.market.journal import Journal
     from martfl.market.terms import Terms
@@ -135,7 +135,7 @@ def run(
     emit(result, as_json=as_json, render=lambda: [_table(done, place.terms)])
 
 
-def _buying(place: "Place", role: RoleOptions, options: BuyingOptions, listening: "Listening") -> "Buying":
+def _buying(place: "PartyView", role: RoleOptions, options: BuyingOptions, listening: "Listening") -> "Buying":
     from martfl.federation import compose
     from martfl.federation.flower.roles import Buying
     from martfl.tasks.loading import load_data
@@ -161,7 +161,7 @@ def _patience(terms: "Terms") -> float:
     return max(5.0, min(terms.deadlines.buy, terms.deadlines.publish) / 8)
 
 
-def _write_report(place: "Place") -> Path:
+def _write_report(place: "PartyView") -> Path:
     """What happened, in one HTML file beside the journal; everybody's transactions included."""
     from martfl.dashboard.ledger import LedgerReader
     from martfl.dashboard.report import write_report
@@ -172,12 +172,12 @@ def _write_report(place: "Place") -> Path:
 
 def _epochs(journal: "Journal", count: int) -> list[dict[str, Any]]:
     """The documented JSON form; amounts in wei, providers by address."""
-    from martfl.market.steps import ModelPosted, Offers, Over, Paid, Purchased
+    from martfl.market.steps import ModelPosted, Offers, Over, PaidOut, Purchased
 
     found = []
     for epoch in range(1, count + 1):
         offers, over = journal.recall(epoch, Offers), journal.recall(epoch, Over)
-        posted, paid = journal.recall(epoch, ModelPosted), journal.recall(epoch, Paid)
+        posted, paid = journal.recall(epoch, ModelPosted), journal.recall(epoch, PaidOut)
         found.append(
             {
                 "epoch": epoch,

@@ -11,7 +11,7 @@ from typing import Any
 from martfl.amounts import COIN
 from martfl.dashboard.reading import read_story
 from martfl.dashboard.report import is_lab
-from martfl.dashboard.story import Epoch
+from martfl.dashboard.story import EpochStory
 from martfl.dashboard.words import label
 from martfl.errors import InputError
 from martfl.lab.config import RunConfig
@@ -98,7 +98,7 @@ def _open(out: Path) -> Any:
     return SummaryWriter(str(out))
 
 
-def _epoch_values(epoch: Epoch) -> dict[str, float]:
+def _epoch_values(epoch: EpochStory) -> dict[str, float]:
     values = {
         "accuracy/root": epoch.accuracy,
         "accuracy/test": epoch.tested,

@@ -31,7 +31,7 @@ MARKETS, METERS = "markets", "meters"  # folders in the user's martfl home
 
 
 @dataclass(frozen=True)
-class Place:
+class PartyView:
     """A market as one party sees it."""
 
     terms: Terms
@@ -101,7 +101,7 @@ def open_place(
     config: Path | None = None,
     folder: Path | None = None,
     allowed: Collection[str] = (),
-) -> Iterator[Place]:
+) -> Iterator[PartyView]:
     """Everything that a role needs but its data; closed at the end. `allowed` are modules whose tasks may run here."""
     terms = load_terms(market)
     contract = terms.chain.contract
@@ -112,12 +112,12 @@ def open_place(
         task = make_task(terms, allowed=allowed)
         settler = make_settler(terms, parameters=task.layout.size)
         trading = open_trading(chain, contract, since=terms.chain.since)
-        yield Place(terms, chain, trading, task, settler, journal, account)
+        yield PartyView(terms, chain, trading, task, settler, journal, account)
 
 
 @contextmanager
 def open_provider(
-    place: Place, data: Any, *, name: str = "", ask: int | None = None, meter: Path | None = None
+    place: PartyView, data: Any, *, name: str = "", ask: int | None = None, meter: Path | None = None
 ) -> Iterator[Provider]:
     """The provider of a place; refuses where the chain's terms are not the file's."""
     if place.trading.terms().acquirer == place.account.address:

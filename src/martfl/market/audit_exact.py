@@ -7,7 +7,7 @@ from typing import Any
 from eth_utils.crypto import keccak
 
 from martfl.chain import events as ev
-from martfl.market.audit_record import Record
+from martfl.market.audit_record import EpochRecord
 from martfl.settlement import exact
 
 POINT, PAIR = 128, 160  # bytes: a point; a point and its scalar
@@ -17,7 +17,7 @@ POINT, PAIR = 128, 160  # bytes: a point; a point and its scalar
 class ExactAudit:
     """One epoch of an exact market."""
 
-    record: Record
+    record: EpochRecord
 
     def aggregate(self) -> tuple[bool, str] | None:
         """C_W^t = C_W^{t−1} + Σ k_i C_i, with the points of the publishing transaction: each opens what was bought."""

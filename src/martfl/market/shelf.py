@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from eth_utils.crypto import keccak
 
+from martfl.arrays import Integers, Reals
 from martfl.chain.state import Offer
 from martfl.market.conduct import Conduct, Lesson
 from martfl.market.errors import MarketError
 from martfl.market.journal import Journal
 from martfl.market.settling import Settler
-from martfl.market.task import Floats
-from martfl.market.wire import Market
-from martfl.settlement.fixed_point import Integers, Overflow
+from martfl.market.wire import MarketId
+from martfl.settlement.fixed_point import Overflow
 from martfl.settlement.integer_file import IntegerVector, from_bytes, to_bytes
 from martfl.settlement.seal import new_secret
 from martfl.tasks.layout import Vector
@@ -35,7 +35,7 @@ class Shelf:
 
     settler: Settler
     journal: Journal
-    market: Market
+    market: MarketId
     seller: str
     ask: int
     overflow: Overflow = "clip"
@@ -95,7 +95,7 @@ class Shelf:
         """The update."""
         return from_bytes(self._blob(epoch, "update"), kind="update", parameters=self.settler.parameters).values
 
-    def scored(self, epoch: int) -> Floats:
+    def scored(self, epoch: int) -> Reals:
         """What scores are given of."""
         other = self.journal.blob(epoch, "scored")
         if other is not None:

@@ -6,9 +6,6 @@ Terms come from strangers: a module is not even imported unless it is built in, 
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from martfl.market.errors import MarketError
 from martfl.market.terms import Terms
 from martfl.tasks.errors import TaskError
@@ -16,7 +13,6 @@ from martfl.tasks.layout import Layout
 from martfl.tasks.loading import load_entry
 from martfl.tasks.protocol import Task, as_task
 
-Floats = NDArray[np.floating[Any]]
 BUILT_IN = ("martfl.lab.task", "martfl.tasks")  # and whatever is below them
 
 

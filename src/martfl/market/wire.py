@@ -32,7 +32,7 @@ _LENGTH = struct.Struct(">I")
 
 
 @dataclass(frozen=True)
-class Market:
+class MarketId:
     """Which market a message is about: a contract on a chain."""
 
     chain_id: int
@@ -48,7 +48,7 @@ class Market:
         return f"{self.name}/{epoch}/{party.lower()}/{what}".encode()
 
 
-def encode(message: Message, *, market: Market, account: LocalAccount) -> bytes:
+def encode(message: Message, *, market: MarketId, account: LocalAccount) -> bytes:
     """The message as bytes, signed by `account`."""
     small = {field.name: getattr(message, field.name) for field in fields(message) if field.name != "body"}
     _check_texts(message.kind, small)
@@ -58,7 +58,7 @@ def encode(message: Message, *, market: Market, account: LocalAccount) -> bytes:
     return b"".join([MAGIC, _LENGTH.pack(len(head)), head, bytes(signature), message.body])
 
 
-def decode(data: bytes, *, market: Market) -> tuple[Message, str]:
+def decode(data: bytes, *, market: MarketId) -> tuple[Message, str]:
     """The message and the address that signed it; `MessageError` for anything else."""
     head, signature, body = _split(data)
     _check_depth(head)
@@ -79,7 +79,7 @@ def decode(data: bytes, *, market: Market) -> tuple[Message, str]:
     return _typed(kind, content, body), _signer(head, signature)
 
 
-def expect(kind: type[M], data: bytes, *, market: Market, sender: str, epoch: int, most: int = MOST_BODY) -> M:
+def expect(kind: type[M], data: bytes, *, market: MarketId, sender: str, epoch: int, most: int = MOST_BODY) -> M:
     """A message of this kind from this sender about this epoch; a refusal, like anything else, is an error.
 
     More than `most` bytes and a head are refused before anything is read.

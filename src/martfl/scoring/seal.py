@@ -20,7 +20,7 @@ import tenseal.sealapi as sealapi
 import zstandard
 from numpy.typing import NDArray
 
-from martfl.scoring.errors import MessageError
+from martfl.scoring.errors import ScoreMessageError
 from martfl.scoring.words import Words
 
 File: TypeAlias = tuple[int, str]  # a descriptor and its path
@@ -167,7 +167,7 @@ def refusing() -> Iterator[None]:
     try:
         yield
     except (RuntimeError, ValueError, TypeError, IndexError, MemoryError):
-        raise MessageError("the message must hold valid ciphertexts of the named ring") from None
+        raise ScoreMessageError("the message must hold valid ciphertexts of the named ring") from None
 
 
 def saved(item: Any) -> bytes:

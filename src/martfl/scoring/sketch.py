@@ -17,15 +17,14 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from martfl.arrays import Floats
 from martfl.scoring.direction import Direction, Vector, as_vector, peak_of
 from martfl.scoring.errors import ScoringError, UpdateError
-
-Floats: TypeAlias = NDArray[np.float64]
 
 SEED_BYTES = 32
 MAX_ENTRIES = 1 << 20  # beyond it the rounding of entries would be felt

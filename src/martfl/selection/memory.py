@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from martfl.arrays import Floats
 from martfl.errors import InputError
 from martfl.selection import codec
-from martfl.selection.kmeans import Floats
 from martfl.selection.reasons import Code
 from martfl.selection.strategy import Vector
 from martfl.selection.vectors import to_floats

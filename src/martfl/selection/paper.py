@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from martfl.arrays import Floats
 from martfl.selection import codec
 from martfl.selection.kappa import choose_baseline, cohen_kappa
-from martfl.selection.kmeans import Floats
 from martfl.selection.reasons import Code, Role, because
 from martfl.selection.result import Clusters, Selection, nobody
 from martfl.selection.select import select

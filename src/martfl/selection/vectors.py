@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from martfl.selection.kmeans import Floats
+from martfl.arrays import Floats
 
 
 def norm(vector: Any) -> float:

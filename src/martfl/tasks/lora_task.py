@@ -22,11 +22,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from martfl.arrays import Reals
 from martfl.tasks.base_model import Base, load_base
 from martfl.tasks.errors import TaskError
 from martfl.tasks.judging import TokenLikelihood, token_loss
 from martfl.tasks.layout import Vector
-from martfl.tasks.measures import Floats, Quality
+from martfl.tasks.measures import Quality
 from martfl.tasks.texts import check_texts, packed_rows, text_rows
 from martfl.tasks.torch_task import TorchTask
 
@@ -50,7 +51,7 @@ class LoraTask(TorchTask):
             raise TaskError("a dataset has at least one text, this one has none")
         return super().train(model, packed_rows(texts, self.tokenizer, tokens=self.tokens), seed=seed)
 
-    def goodness(self, models: Sequence[Vector], data: Any) -> Floats:
+    def goodness(self, models: Sequence[Vector], data: Any) -> Reals:
         """The mean log likelihood of each text's tokens."""
         return super().goodness(models, self._judged(data))
 

@@ -12,9 +12,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from martfl.arrays import Longs, Reals
 from martfl.tasks.errors import LayoutError, TaskError
 from martfl.tasks.layout import Layout, Vector
-from martfl.tasks.measures import Floats, Integers, Quality, class_quality, log_chance
+from martfl.tasks.measures import Quality, class_quality, log_chance
 
 NEEDED = ("layout", "initial", "train", "goodness", "strata", "logits", "quality", "rows")
 FARTHEST = 1e12  # from 0 that goodness may lie
@@ -34,14 +35,14 @@ class Task(Protocol):
     def train(self, model: Vector, data: Any, *, seed: int) -> Vector:
         """The update [m] that training `model` on `data` gives."""
 
-    def goodness(self, models: Sequence[Vector], data: Any) -> Floats:
+    def goodness(self, models: Sequence[Vector], data: Any) -> Reals:
         """How good each model is on every row of `data`, higher is better [k, r]."""
 
-    def strata(self, data: Any) -> Integers | None:
+    def strata(self, data: Any) -> Longs | None:
         """Which rows belong together, for classifiers the true class [r]; None where there is no such thing."""
         return None
 
-    def logits(self, models: Sequence[Vector], data: Any) -> Floats | None:
+    def logits(self, models: Sequence[Vector], data: Any) -> Reals | None:
         """What each model gives every class for every row [k, r, classes]; None where there are no classes."""
         return None
 
@@ -73,15 +74,15 @@ class FourFunctions(Task):
         """As the task says."""
         return np.asarray(self.inner.train(model, data, seed=seed), np.float32)
 
-    def goodness(self, models: Sequence[Vector], data: Any) -> Floats:
+    def goodness(self, models: Sequence[Vector], data: Any) -> Reals:
         """The log probability of every row's true class."""
         return log_chance(self.logits(models, data), self.strata(data))
 
-    def strata(self, data: Any) -> Integers:
+    def strata(self, data: Any) -> Longs:
         """The true classes."""
         return np.asarray(self.inner.labels(data), np.int64)
 
-    def logits(self, models: Sequence[Vector], data: Any) -> Floats:
+    def logits(self, models: Sequence[Vector], data: Any) -> Reals:
         """Model by model."""
         return np.stack([np.asarray(self.inner.logits(model, data)) for model in models])
 
@@ -118,7 +119,7 @@ def check_rows(task: Task, data: Any) -> int:
     return rows
 
 
-def check_vector(layout: Layout, vector: Floats, *, what: str) -> Vector:
+def check_vector(layout: Layout, vector: Reals, *, what: str) -> Vector:
     """The vector as float32, where it fits the layout and is finite; an error names the first tensor that is not."""
     if vector.shape != (layout.size,):
         raise LayoutError(f"{what} must give a vector of {layout.size} numbers, got the shape {vector.shape}")
@@ -134,7 +135,7 @@ def check_vector(layout: Layout, vector: Floats, *, what: str) -> Vector:
     return single
 
 
-def check_goodness(found: Floats, *, models: int, rows: int) -> NDArray[np.float64]:
+def check_goodness(found: Reals, *, models: int, rows: int) -> NDArray[np.float64]:
     """Goodness [k, r] as finite doubles; what is no number is as bad as can be: nobody gains by breaking a model."""
     if found.shape != (models, rows):
         raise TaskError(f"goodness has one number for each of {models} models and {rows} rows, got {found.shape}")

@@ -22,10 +22,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from martfl.arrays import Longs, Reals
 from martfl.tasks.errors import TaskError
 from martfl.tasks.judging import ClassProbability, Judging, Loss, NegativeLoss, RegressionError, Seen
 from martfl.tasks.layout import Layout, Vector
-from martfl.tasks.measures import Floats, Integers, Quality
+from martfl.tasks.measures import Quality
 from martfl.tasks.protocol import Task, check_vector
 from martfl.tasks.sources import Source, as_source
 
@@ -89,17 +90,17 @@ class TorchTask(Task):
             self._fit(source, seed)
             return _flat(self.traded()) - start
 
-    def goodness(self, models: Sequence[Vector], data: Any) -> Floats:
+    def goodness(self, models: Sequence[Vector], data: Any) -> Reals:
         """As the kind of judging says."""
         return np.stack([self._judging.goodness(self.look(model, data)) for model in models])
 
-    def strata(self, data: Any) -> Integers | None:
+    def strata(self, data: Any) -> Longs | None:
         """As the kind of judging says."""
         parts = [self._judging.strata(target) for _, target in self._source(data).ordered(self.batch)]
         known = [part for part in parts if part is not None]
         return torch.cat(known).cpu().numpy() if known else None
 
-    def logits(self, models: Sequence[Vector], data: Any) -> Floats | None:
+    def logits(self, models: Sequence[Vector], data: Any) -> Reals | None:
         """As the kind of judging says."""
         found = [self._judging.logits(self.look(model, data)) for model in models]
         known = [logits for logits in found if logits is not None]

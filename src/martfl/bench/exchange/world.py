@@ -202,7 +202,7 @@ class RogueEpoch:
         world = self.world
         self.number = world.trading.epoch_count() + 1
         act = Acting(world.trading, world.buyer, world.clock(), self.number)
-        market = wire.Market(world.chain.chain_id, world.trading.address)
+        market = wire.MarketId(world.chain.chain_id, world.trading.address)
         size = world.settler.parameters
         now = world.chain.next_second
         self.asking = Asking(world.link(), market, world.buyer, self.journal, self.number, size, 60.0, now)

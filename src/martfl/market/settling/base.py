@@ -8,10 +8,11 @@ import numpy as np
 from eth_account.signers.local import LocalAccount
 from numpy.typing import NDArray
 
+from martfl.arrays import Integers
 from martfl.chain.state import ExactStart, Listing, Offer, SampledStart
 from martfl.chain.trading import Done, Trading
 from martfl.market.link import Clock
-from martfl.settlement.fixed_point import Integers, Overflow, Quantised
+from martfl.settlement.fixed_point import Overflow, Quantised
 
 
 @dataclass(frozen=True, eq=False)

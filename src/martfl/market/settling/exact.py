@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from martfl.arrays import Integers
 from martfl.chain.events import ModelPublished
 from martfl.chain.exact import ExactTrading
-from martfl.chain.state import MAX_PROVIDERS, ExactModel, ExactStart, Layout, Offer
+from martfl.chain.state import MAX_PROVIDERS, ExactModel, ExactStart, Offer, PackingTerms
 from martfl.chain.trading import Done, Trading
 from martfl.errors import InputError
 from martfl.market.errors import MarketError, MessageError
 from martfl.market.settling.base import Acting, Delivery, SealedUpdate, Shares
 from martfl.market.terms import Terms
 from martfl.settlement import exact
-from martfl.settlement.fixed_point import FixedPoint, Integers
+from martfl.settlement.fixed_point import FixedPoint
 from martfl.settlement.integer_file import IntegerVector, content_hash, from_bytes, to_bytes
 
 
@@ -71,7 +72,7 @@ class ExactSettler:
         bad = exact.find_bad_openings([deliveries[name].values for name in names], points, openings, self.key)
         return {names[i] for i in bad}
 
-    def refutation(self, body: bytes, secret: bytes) -> exact.Refutation | None:
+    def refutation(self, body: bytes, secret: bytes) -> exact.ExactRefutation | None:
         """The first leaf that is not what its part of the commitment says."""
         leaf = exact.find_false_leaf(body, secret, self.key)
         return None if leaf is None else exact.refutation(body, secret, self.key, leaf)
@@ -139,7 +140,9 @@ class ExactSettler:
     def is_false(self, leaf: Mapping[str, Any], *, secret: bytes, seal: bytes, root: bytes) -> bool:
         """The contract's ruling, computed here."""
         path, generators = tuple(leaf["path"]), tuple(leaf["generators"])
-        shown = exact.Refutation(secret, leaf["index"], leaf["sealed"], leaf["part"], path, leaf["pairs"], generators)
+        shown = exact.ExactRefutation(
+            secret, leaf["index"], leaf["sealed"], leaf["part"], path, leaf["pairs"], generators
+        )
         place, layout = exact.generator_root(self.key), self.key.layout
         return exact.refutes(
             shown, seal=seal, root=root, generator_root=place, layout=layout, parameters=self.parameters
@@ -151,9 +154,9 @@ class ExactSettler:
 
     # --- parts ----------------------------------------------------------------------------------------------------
 
-    def _layout(self) -> Layout:
+    def _layout(self) -> PackingTerms:
         layout = self.key.layout
-        return Layout(
+        return PackingTerms(
             parameters=self.parameters,
             bits=layout.bits,
             width=layout.width,

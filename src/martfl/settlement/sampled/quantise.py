@@ -22,13 +22,13 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 
+from martfl.arrays import Floats
 from martfl.settlement.errors import RangeError, SettlementError
 from martfl.settlement.fixed_point import Overflow, Quantised
 from martfl.settlement.sampled.statement import Constants, Shape
 from martfl.settlement.weights import WEIGHT_TOTAL, check_weights
 
 Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

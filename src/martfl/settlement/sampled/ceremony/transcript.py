@@ -28,7 +28,7 @@ _DIGEST = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
-class Step:
+class SecretProof:
     """One secret of a contribution: the point after it, and the proof of knowledge."""
 
     point: Point
@@ -42,7 +42,7 @@ class Contribution:
 
     phase: int
     by: str
-    steps: Mapping[str, Step]
+    steps: Mapping[str, SecretProof]
 
     def __post_init__(self) -> None:
         if not self.by.strip() or not self.by.isprintable() or len(self.by) > 100:
@@ -96,12 +96,12 @@ class Transcript:
             phase = contribution.phase
             past = Transcript(self.circuit, (*past.contributions, contribution))
 
-    def _prove(self, by: str, name: str, factor: int) -> Step:
+    def _prove(self, by: str, name: str, factor: int) -> SecretProof:
         base, k = self.latest(name), 1 + secrets.randbelow(FIELD - 1)
         point, nonce = base * factor, base * k
-        return Step(point, nonce, (k + self._challenge(by, name, point, nonce) * factor) % FIELD)
+        return SecretProof(point, nonce, (k + self._challenge(by, name, point, nonce) * factor) % FIELD)
 
-    def _check(self, by: str, name: str, step: Step) -> None:
+    def _check(self, by: str, name: str, step: SecretProof) -> None:
         e = self._challenge(by, name, step.point, step.nonce)
         if self.latest(name) * step.response != step.nonce + step.point * e:
             raise CeremonyError(f"{by}: the proof of knowing its part of {name} is false")
@@ -139,8 +139,8 @@ def _contribution(entry: Any) -> Contribution:
     return Contribution(phase, by, {name: _step(*steps[name]) for name in PHASES[phase]})
 
 
-def _step(point: str, nonce: str, response: str) -> Step:
+def _step(point: str, nonce: str, response: str) -> SecretProof:
     after, committed = (curve.decompress(bytes.fromhex(p), group=1) for p in (point, nonce))
     if not isinstance(response, str) or len(response) > len(str(FIELD)):
         raise CeremonyError("the record of the ceremony is malformed: a response is a number below the field's order")
-    return Step(after, committed, int(response) % FIELD)
+    return SecretProof(after, committed, int(response) % FIELD)

@@ -51,7 +51,7 @@ from martfl.market.terms import read_terms
 from martfl.selection import Buyer, Selection, Strategy
 from martfl.selection.strategy import State
 from martfl.tasks.layout import Vector
-from martfl.tasks.protocol import Task, as_task
+from martfl.tasks.protocol import Data, Task, as_task
 
 AFTER = {
     "open": "commit",
@@ -125,7 +125,7 @@ class TimedTask:
     resources: ResourceWatch
     name: str
 
-    def train(self, model: Vector, data: Any, *, seed: int) -> Vector:
+    def train(self, model: Vector, data: Data, *, seed: int) -> Vector:
         """Timed."""
         with self.watch.running(), self.resources.during(self.name):
             return self.inner.train(model, data, seed=seed)

@@ -11,8 +11,9 @@ from torch import nn
 from martfl.errors import InputError
 from martfl.lab.data import load_dataset
 from martfl.lab.task import make_task
-from martfl.tasks.protocol import Task
+from martfl.tasks.protocol import Data, Task
 from martfl.tasks.torch_task import TorchTask
+from martfl.values import Json
 
 LAB = ("fmnist", "digits")
 NETWORK, LORA = "network", "lora"
@@ -27,7 +28,7 @@ class Subject:
 
     name: str
     task: Task
-    root: Any
+    root: Data
     shares: Sequence[Any]
 
 
@@ -78,7 +79,7 @@ def _lora(parameters: int, providers: int) -> Subject:
     from martfl.tasks.lora_task import lora
     from martfl.tasks.speeches import by_play, load_speeches
 
-    given: dict[str, Any] = {"base": SMALL, "identity": base_identity(SMALL), "tokens": 128, "steps": 12}
+    given: Json = {"base": SMALL, "identity": base_identity(SMALL), "tokens": 128, "steps": 12}
     one = lora(**given, rank=1).layout.size
     if parameters < one:
         raise InputError(f"an adapter of rank 1 has {one} parameters, got {parameters}")

@@ -26,6 +26,7 @@ from martfl.chain.logs import LocalTester
 from martfl.chain.network import Chain, ChainError, Receipt, UnsignedCall, receipt_of
 from martfl.chain.store import NodeStore
 from martfl.errors import InputError
+from martfl.values import Json
 
 
 class EmbeddedChain(Chain):
@@ -97,7 +98,7 @@ class EmbeddedChain(Chain):
         sender = to_canonical_address(account.address)
         fee: int = self._backend.next_base_fee
         affordable = max(0, self.balance(account.address) - call.value) // fee
-        params: dict[str, Any] = {
+        params: Json = {
             **call.params(),
             "gas": min(GAS_LIMIT, affordable),
             "nonce": self._backend.get_nonce(sender),
@@ -112,7 +113,7 @@ class LocalProvider(EthereumTesterProvider):
     """web3's way into the backend: one request at a time, and reverts reported the way that nodes report them."""
 
     def __init__(self, backend: LocalBackend, lock: Any) -> None:
-        endpoints: dict[str, Any] = {**API_ENDPOINTS, "eth": {**API_ENDPOINTS["eth"], "chainId": lambda *_: CHAIN_ID}}
+        endpoints: Json = {**API_ENDPOINTS, "eth": {**API_ENDPOINTS["eth"], "chainId": lambda *_: CHAIN_ID}}
         super().__init__(LocalTester(backend), endpoints)
         self._lock = lock
 

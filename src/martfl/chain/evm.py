@@ -22,12 +22,13 @@ from eth_utils.crypto import keccak
 from martfl.chain.network import ChainError, RevertedError, revert_text
 from martfl.chain.precompiles import FastPragueVM
 from martfl.chain.store import NodeStore
+from martfl.values import Json
 
 CHAIN_ID = 1337
 GENESIS_TIME = 1_735_689_600  # 1 January 2025, 00:00 UTC
 GAS_LIMIT = 60_000_000  # of a block, and so of a transaction
 FUNDS = 1_000_000 * 10**18  # wei of every account at the start
-GENESIS: dict[str, Any] = {
+GENESIS: Json = {
     "difficulty": POST_MERGE_DIFFICULTY,
     "nonce": POST_MERGE_NONCE,
     "gas_limit": GAS_LIMIT,

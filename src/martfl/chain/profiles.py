@@ -18,6 +18,7 @@ from typing import Any
 from martfl.amounts import GWEI
 from martfl.chain.network import Chain
 from martfl.errors import InputError
+from martfl.values import Json
 
 CONFIG_VARIABLE = "MARTFL_CONFIG"
 CONFIG_NAME = "martfl.toml"
@@ -133,10 +134,10 @@ def _default_path() -> Path | None:
     return here if here.is_file() else None
 
 
-def _profile(name: str, entry: dict[str, Any], file: Path) -> Profile:
+def _profile(name: str, entry: Json, file: Path) -> Profile:
     kind = RpcProfile if "rpc" in entry else EmbeddedProfile
     allowed = [item.name for item in fields(kind) if item.name != "name"]
-    values: dict[str, Any] = {key: _value(name, key, value, allowed, file) for key, value in entry.items()}
+    values: Json = {key: _value(name, key, value, allowed, file) for key, value in entry.items()}
     if kind is EmbeddedProfile:
         return EmbeddedProfile(name, **values)
     if "chain_id" not in values:

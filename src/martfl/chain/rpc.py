@@ -9,7 +9,6 @@ import logging
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 from eth_account.signers.local import LocalAccount
 from eth_typing import BlockNumber
@@ -33,6 +32,7 @@ from martfl.chain.network import (
 from martfl.chain.pending import Attempt, Fees, PendingStore, PendingTransaction
 from martfl.chain.transport import HttpTransport
 from martfl.errors import InputError
+from martfl.values import Json
 
 log = logging.getLogger(__name__)
 
@@ -139,7 +139,7 @@ class RpcChain(Chain):
         return max([int(theirs), *ours])
 
     def _sign(self, entry: PendingTransaction, account: LocalAccount, fees: Fees) -> Attempt:
-        params: dict[str, Any] = {
+        params: Json = {
             **entry.call.params(),
             "gas": entry.gas,
             "nonce": entry.nonce,

@@ -38,6 +38,7 @@ from martfl.chain.state import (
     SignedCommit,
     State,
 )
+from martfl.values import Json
 
 E = TypeVar("E", bound=ev.Event)
 
@@ -255,7 +256,7 @@ def words(value: Any) -> tuple[Any, ...]:
     return tuple(getattr(value, name) for name in _names(type(value)))
 
 
-def named(values: Sequence[Any], kind: type) -> dict[str, Any]:
+def named(values: Sequence[Any], kind: type) -> Json:
     """A contract's struct by the names of our dataclass, whose fields are the same in the same order."""
     return dict(zip(_names(kind), values, strict=True))
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -13,6 +13,7 @@ from martfl.cli.output import JsonFlag, emit
 from martfl.cli.signals import ended_by_signals
 from martfl.cli.telling import Telling, introduce, say
 from martfl.tables import table
+from martfl.values import Json
 
 if TYPE_CHECKING:  # rooms are imported by the commands that use them
     from martfl.federation.compose import PartyView
@@ -170,7 +171,7 @@ def _write_report(place: "PartyView") -> Path:
     return write_report(folder, folder / "report.html", ledger=LedgerReader(place.trading).read())
 
 
-def _epochs(journal: "Journal", count: int) -> list[dict[str, Any]]:
+def _epochs(journal: "Journal", count: int) -> list[Json]:
     """The documented JSON form; amounts in wei, providers by address."""
     from martfl.market.steps import ModelPosted, Offers, Over, PaidOut, Purchased
 
@@ -192,7 +193,7 @@ def _epochs(journal: "Journal", count: int) -> list[dict[str, Any]]:
     return found
 
 
-def _table(epochs: list[dict[str, Any]], terms: "Terms") -> Table:
+def _table(epochs: list[Json], terms: "Terms") -> Table:
     def money(amount: int) -> str:
         return coins(amount, token=terms.money.token)
 

@@ -20,6 +20,7 @@ from martfl.lab.result import RunResult
 from martfl.lab.store import COLUMNS, Store
 from martfl.lab.suite import describe
 from martfl.lab.workers import Listener
+from martfl.values import Json
 
 
 def track(folder: Path, out: Path) -> Path:
@@ -115,7 +116,7 @@ def _epoch_values(epoch: EpochStory) -> dict[str, float]:
     return {tag: float(value) for tag, value in values.items() if value is not None}
 
 
-def _add_row(board: Any, row: dict[str, Any], step: int) -> None:
+def _add_row(board: Any, row: Json, step: int) -> None:
     for name, value in row.items():
         if name != "round" and value is not None:
             board.add_scalar(name, float(value), step)

@@ -8,10 +8,11 @@ from typing import Any
 from martfl.demo.conducts import FORGED
 from martfl.errors import InputError
 from martfl.lab.attacks import ATTACKS
+from martfl.values import Json
 
 MIXED = "mixed"
 FILE = "demo.json"
-CASTS: dict[str, dict[str, Any]] = {  # task → what its demo is where nothing else is asked for
+CASTS: dict[str, Json] = {  # task → what its demo is where nothing else is asked for
     "digits": {},
     "hospitals": {"providers": 4, "epochs": 6, "malicious": 0.25},
     "lora": {"providers": 5, "epochs": 2, "malicious": 0.4},

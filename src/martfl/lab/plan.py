@@ -11,13 +11,13 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from martfl.errors import InputError
 from martfl.lab.config import RunConfig
 from martfl.lab.runner import unfinished
 from martfl.lab.suite import load_experiment, select
 from martfl.lab.workers import Job
+from martfl.values import Settings
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,7 @@ def load_plan(path: Path, *, out: Path, experiments: Path | None = None) -> Expe
     return ExperimentPlan(str(content.get("title", path.stem)), tuple(steps))
 
 
-def _step(
-    part: Mapping[str, Any], folder: Path, out: Path, content: Mapping[str, Any], taken: set[tuple[Path, str]]
-) -> PlanStep:
+def _step(part: Settings, folder: Path, out: Path, content: Settings, taken: set[tuple[Path, str]]) -> PlanStep:
     experiment = load_experiment(folder / f"{part['file']}.toml")
     only = tuple(part.get("only", ()))
     also = tuple(out / name for name in experiment.meta.get("also", ()))

@@ -24,6 +24,7 @@ from martfl.lab.models import MODELS
 from martfl.lab.rules import RULES
 from martfl.lab.sources import Place, Sources, digest
 from martfl.selection import STRATEGIES
+from martfl.values import Json
 
 RUN = (Place("martfl.lab.experiment", "run_experiment"), Place("martfl.lab.data.base", "Dataset"))
 QUANTISE = "martfl.lab.quantise:"  # entered only by runs that aggregate in integers
@@ -91,7 +92,7 @@ def _sources() -> Sources:
 def _parts(config: RunConfig) -> list[Callable[..., Any]]:
     """What the registries hold under the names of the run."""
     full = config.filled()
-    named: list[tuple[str, dict[str, Any], str]] = [
+    named: list[tuple[str, Json, str]] = [
         ("rule", RULES, full.rule),
         ("attack", ATTACKS, full.attack),
         ("model", MODELS, full.model or ""),

@@ -14,6 +14,7 @@ from typing import Any
 from martfl.errors import InputError
 from martfl.lab.paper import Cell, published
 from martfl.lab.provenance import UNKNOWN, Provenance
+from martfl.values import Json, Settings
 
 FAR = 3.0  # points; a larger distance from the published figure is marked and wants an explanation
 MISSING = "–"
@@ -33,7 +34,7 @@ SHARES = frozenset(
 class Outcome:
     """One finished run: its settings (`rule` by its label), its metrics in percent, and its rounds."""
 
-    settings: Mapping[str, Any]
+    settings: Settings
     metrics: Mapping[str, float | None]
     rounds: Sequence[Mapping[str, float | None]] = ()
     old: bool = False  # made by code that has changed since
@@ -95,7 +96,7 @@ class Grid:
         return [names + tuple(str(f) for f in figures) for names, figures in zip(self.names, self.figures, strict=True)]
 
 
-def table_spec(values: Mapping[str, Any]) -> TableSpec:
+def table_spec(values: Settings) -> TableSpec:
     """The `[table]` part of an experiment file."""
     expected = ("rows", "columns", "metrics")
     if sorted(values) != sorted(expected) or not all(_strings(values[key]) for key in expected):
@@ -107,7 +108,7 @@ def build_table(
     spec: TableSpec,
     *,
     title: str,
-    planned: Iterable[Mapping[str, Any]],
+    planned: Iterable[Settings],
     outcomes: Iterable[Outcome],
     paper: str | None = None,
 ) -> Grid:
@@ -130,7 +131,7 @@ def build_table(
     return Grid(title, spec.rows + heads, names, figures, spec.metrics, _notes(figures, found))
 
 
-def summarise(outcomes: Iterable[Outcome], where: Mapping[str, Any], metric: str, paper: str | None = None) -> Figure:
+def summarise(outcomes: Iterable[Outcome], where: Settings, metric: str, paper: str | None = None) -> Figure:
     """Mean and sample deviation over the runs with these settings, and the published figure for them."""
     matching = [o for o in outcomes if all(o.settings.get(key) == value for key, value in where.items())]
     found = [(value, o.old) for o in matching if (value := o.metrics.get(metric)) is not None and math.isfinite(value)]
@@ -189,7 +190,7 @@ def to_grids(grid: Grid) -> list[Grid]:
     return [*found[:-1], replace(found[-1], notes=grid.notes)] if found else [grid]
 
 
-def to_records(grid: Grid) -> list[dict[str, Any]]:
+def to_records(grid: Grid) -> list[Json]:
     """One record per figure; shares are fractions, as in all JSON."""
     records = []
     for row, figures in zip(grid.names, grid.figures, strict=True):
@@ -254,7 +255,7 @@ def _with_deviation(mean: float | None, deviation: float | None) -> str:
     return f"{mean:.2f}" if deviation is None else f"{mean:.2f} ± {deviation:.2f}"
 
 
-def distinct(plans: Iterable[Mapping[str, Any]], keys: tuple[str, ...]) -> list[tuple[Any, ...]]:
+def distinct(plans: Iterable[Settings], keys: tuple[str, ...]) -> list[tuple[Any, ...]]:
     """The different values of these settings, in the order of the plan."""
     return list(dict.fromkeys(tuple(plan.get(key) for key in keys) for plan in plans))
 

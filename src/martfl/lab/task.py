@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional as F
 
-from martfl.arrays import Reals
+from martfl.arrays import Array, Reals
 from martfl.errors import InputError
 from martfl.lab.data import load_dataset, preset_of
 from martfl.lab.models import Model, make_model
@@ -22,7 +22,7 @@ from martfl.tasks.layout import Layout, Part, Vector
 from martfl.tasks.measures import Quality, class_quality, log_chance
 from martfl.tasks.protocol import Task
 
-Rows = tuple[NDArray[Any], NDArray[np.int64]]
+Rows = tuple[Array, NDArray[np.int64]]
 
 
 @dataclass(frozen=True)

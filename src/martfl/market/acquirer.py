@@ -29,7 +29,7 @@ from martfl.market.steps import Judged, MarketOpened, Measurement, ModelPosted, 
 from martfl.market.task import check_task
 from martfl.market.terms import Terms, to_toml
 from martfl.selection import Selection, Strategy, make_strategy, sentence
-from martfl.tasks.protocol import Task, as_task
+from martfl.tasks.protocol import Data, Task, as_task
 
 log = logging.getLogger(__name__)
 KEPT_BLOBS = frozenset({"model", "state"})  # of an epoch that is over
@@ -68,7 +68,7 @@ class Acquirer:
 
     terms: Terms
     task: Task
-    root: Any
+    root: Data
     trading: Trading
     settler: Settler
     link: Link

@@ -4,10 +4,8 @@ Events name providers; offers, points and proofs are in the transactions that th
 contract what it has computed.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from hexbytes import HexBytes
 from web3.contract import Contract
@@ -17,6 +15,7 @@ from martfl.chain.history import History, PastEvent
 from martfl.chain.state import BASIS, Deadlines, Phase, price_of
 from martfl.chain.trading import Trading
 from martfl.market.errors import MarketError
+from martfl.values import Settings
 
 Answer = tuple[bool, str] | None  # whether it holds, and what was found; None: there is nothing to ask
 
@@ -139,7 +138,7 @@ class EpochRecord:
 
     # --- transactions ----------------------------------------------------------------------------------------------
 
-    def call(self, entry: PastEvent, function: str, contract: Contract | None = None) -> Mapping[str, Any]:
+    def call(self, entry: PastEvent, function: str, contract: Contract | None = None) -> Settings:
         """What the transaction of an event was called with."""
         contract = contract or self.trading.contract
         sent = self.trading.chain.web3.eth.get_transaction(HexBytes(entry.transaction))

@@ -1,11 +1,11 @@
 """What a provider hands in: the part of it that is the organisation's own. The demo's attackers are conducts too."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from martfl.arrays import Reals
 from martfl.tasks.layout import Vector
-from martfl.tasks.protocol import Task, train_checked
+from martfl.tasks.protocol import Data, Task, train_checked
 
 
 @dataclass(frozen=True, eq=False)
@@ -13,7 +13,7 @@ class Lesson:
     """What a provider has when it trains in an epoch."""
 
     task: Task
-    data: Any
+    data: Data
     model: Vector  # [m] the global model
     before: Vector | None  # [m] the global model of the epoch before, where the provider saw it
     seed: int

@@ -7,7 +7,6 @@ under the same key, and decides the same.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,7 @@ from martfl.market.steps import BaselineScores, Drawn, OwnUpdate
 from martfl.market.terms import Terms
 from martfl.scoring import Scorer
 from martfl.tasks.layout import Vector
-from martfl.tasks.protocol import Task, check_goodness, train_checked
+from martfl.tasks.protocol import Data, Task, check_goodness, train_checked
 
 Doubles = NDArray[np.float64]
 
@@ -36,7 +35,7 @@ class Desk:
 
     terms: Terms
     task: Task
-    root: Any
+    root: Data
     asking: Asking
     purchases: Purchases
     settler: Settler

@@ -37,7 +37,7 @@ from martfl.market.task import check_task
 from martfl.market.terms import Terms
 from martfl.market.watching import Watching
 from martfl.settlement.fixed_point import Overflow
-from martfl.tasks.protocol import Task, as_task
+from martfl.tasks.protocol import Data, Task, as_task
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Provider:
 
     terms: Terms
     task: Task
-    data: Any
+    data: Data
     trading: Trading
     settler: Settler
     journal: Journal

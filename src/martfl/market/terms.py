@@ -14,6 +14,7 @@ from typing import Any
 from martfl.market.errors import TermsError
 from martfl.market.terms_parts import StatedTerms
 from martfl.market.terms_rules import broken_rules
+from martfl.values import Json
 
 NOT_HASHED = ("chain", "layout")
 
@@ -43,7 +44,7 @@ def load_terms(path: Path) -> Terms:
     return read_terms(values)
 
 
-def read_terms(values: dict[str, Any]) -> Terms:
+def read_terms(values: Json) -> Terms:
     """Terms from nested tables; unknown names and wrong types are refused by name."""
     terms: Terms = _read(Terms, values, "terms")
     return terms

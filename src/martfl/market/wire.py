@@ -19,6 +19,7 @@ from eth_account.signers.local import LocalAccount
 
 from martfl.market.errors import MessageError
 from martfl.market.messages import KINDS, M, Message, Refusal
+from martfl.values import Json
 
 MAGIC = b"MFM2"
 VERSION = 2
@@ -136,7 +137,7 @@ def line(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)[:MOST_TEXT]
 
 
-def _check_texts(kind: str, content: dict[str, Any]) -> None:
+def _check_texts(kind: str, content: Json) -> None:
     """Texts end in logs, terminals, journals and reports: nothing in them may steer these, or fill them."""
     for name, value in content.items():
         if isinstance(value, str) and value != line(value):

@@ -6,19 +6,18 @@ put together over batches. Everything else is worked out from that.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from martfl.arrays import Reals
+from martfl.arrays import Array, Reals
 from martfl.tasks.errors import TaskError
 from martfl.tasks.measures import Quality, class_quality, error_quality, log_chance, token_quality
 
-Seen = Mapping[str, NDArray[Any]]  # rows first
+Seen = Mapping[str, Array]  # rows first
 Loss = Callable[..., Tensor]  # (output, target) → one number for the batch
 IGNORED = -100  # a target token that does not count
 

@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from martfl.arrays import Array
 from martfl.tasks.errors import TaskError
+from martfl.tasks.protocol import Data
 
 Batch = tuple[Any, Tensor]  # inputs (a tensor, a tuple or a dictionary of them) and target, rows first
-Pair = tuple[NDArray[Any], NDArray[Any]]
+Pair = tuple[Array, Array]
 
 
 class Source(Protocol):
@@ -89,7 +91,7 @@ class Loaded:
         return map(_pair, plain)
 
 
-def as_source(data: Any, *, batch: int) -> Source:
+def as_source(data: Data, *, batch: int) -> Source:
     """Whatever rows came as."""
     if isinstance(data, DataLoader):
         return Loaded(data)
@@ -157,9 +159,9 @@ def _number(text: str, where: str) -> float:
     return value
 
 
-def _load(file: Path) -> NDArray[Any]:
+def _load(file: Path) -> Array:
     try:
-        array: NDArray[Any] = np.load(file, allow_pickle=False)
+        array: Array = np.load(file, allow_pickle=False)
     except (OSError, ValueError) as error:
         raise TaskError(f"{file} is not a numpy array of numbers: {error}") from error
     return array

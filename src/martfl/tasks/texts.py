@@ -11,12 +11,13 @@ from torch import Tensor
 
 from martfl.tasks.errors import TaskError
 from martfl.tasks.judging import IGNORED
+from martfl.tasks.protocol import Data
 from martfl.tasks.sources import Arrays
 
 Texts = Sequence[str]
 
 
-def check_texts(data: Any) -> Texts:
+def check_texts(data: Data) -> Texts:
     """The data, where they are texts."""
     if isinstance(data, str) or not isinstance(data, Sequence) or not all(isinstance(one, str) for one in data):
         raise TaskError(f"a language model's data are a list of texts, got {type(data).__name__}")

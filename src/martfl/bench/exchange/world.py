@@ -5,7 +5,7 @@ journals and the chain: a key that was given, or put on chain, opens an update.
 """
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +33,7 @@ from martfl.market.terms import Terms, read_terms
 from martfl.selection import Code, Selection
 from martfl.selection.reasons import because
 from martfl.tasks.protocol import as_task
+from martfl.values import Json, Settings
 
 REWARD = 10**18
 ASK = 5 * 10**16
@@ -46,7 +47,7 @@ class BuyEverybody:
 
     most_baselines: ClassVar[int] = 1
 
-    def start(self) -> dict[str, Any]:
+    def start(self) -> Json:
         """It remembers nothing."""
         return {}
 
@@ -229,7 +230,7 @@ def open_world(
     *,
     honest: int = 2,
     others: int = 0,
-    terms: Mapping[str, Any] | None = None,
+    terms: Settings | None = None,
     chain: type[EmbeddedChain] = EmbeddedChain,
     on: EmbeddedChain | None = None,
 ) -> Iterator[World]:
@@ -254,7 +255,7 @@ def first_file(world: World) -> bytes:
     return world.settler.first_file(Plane().initial())
 
 
-def _terms() -> dict[str, Any]:
+def _terms() -> Json:
     return {
         "name": "exchange",
         "task": {"entry": "martfl.bench.exchange.tiny:Plane"},

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from flwr.app import Context
 from flwr.serverapp import Grid
@@ -27,6 +26,7 @@ from martfl.market.link import ChainClock
 from martfl.market.provider import Provider
 from martfl.market.steps import Collected
 from martfl.market.watching import GRACE
+from martfl.tasks.protocol import Data
 
 log = logging.getLogger(__name__)
 Say = Callable[[str], None]
@@ -59,7 +59,7 @@ class Buying:
     """`martfl acquirer run`: a SuperLink as a child, the ServerApp in this process."""
 
     place: PartyView
-    root: Any
+    root: Data
     folder: Path
     listening: Listening
     epochs: int

@@ -18,13 +18,14 @@ from martfl.lab.adapters.texts import make_split
 from martfl.tasks.base_model import SMALL, base_identity
 from martfl.tasks.lora_task import lora
 from martfl.tasks.speeches import load_speeches
+from martfl.values import Json
 
 TASK = ("rank", "alpha", "tokens", "steps", "batch", "learning_rate", "precision")
 SPLIT = ("sellers", "malicious", "root", "test")
 GRID = ("attack", "rule", "seed")
 
 
-def load_runs(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def load_runs(path: Path) -> tuple[Json, list[Json]]:
     """What all runs share, and what each is."""
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))

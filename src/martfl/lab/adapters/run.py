@@ -14,6 +14,7 @@ from martfl.lab.rules.shared import cosines
 from martfl.selection import STRATEGIES, make_strategy
 from martfl.tasks.layout import Vector
 from martfl.tasks.lora_task import LoraTask
+from martfl.values import Json, Settings
 
 Updates = Sequence[Vector]
 PROMPTS = 32  # on which attacks are measured
@@ -67,9 +68,9 @@ class AdapterRun:
     split: Split
     rule: str
     seed: int
-    rule_params: Mapping[str, Any] = field(default_factory=dict)
+    rule_params: Settings = field(default_factory=dict)
 
-    def epochs(self, count: int) -> Iterator[dict[str, Any]]:
+    def epochs(self, count: int) -> Iterator[Json]:
         """What is measured after each."""
         model, state = self.task.initial(), self._start()
         for epoch in range(1, count + 1):

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from martfl.arrays import Integers
+from martfl.arrays import Integers, Reals
 from martfl.chain.events import ModelPublished
 from martfl.chain.exact import ExactTrading
 from martfl.chain.state import MAX_PROVIDERS, ExactModel, ExactStart, Offer, PackingTerms
@@ -19,6 +18,7 @@ from martfl.market.terms import Terms
 from martfl.settlement import exact
 from martfl.settlement.fixed_point import FixedPoint
 from martfl.settlement.integer_file import IntegerVector, content_hash, from_bytes, to_bytes
+from martfl.values import Settings
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class ExactSettler:
         leaf = exact.find_false_leaf(body, secret, self.key)
         return None if leaf is None else exact.refutation(body, secret, self.key, leaf)
 
-    def start(self, model: NDArray[np.floating[Any]]) -> ExactStart:
+    def start(self, model: Reals) -> ExactStart:
         """C_W^0, at the public blinding, and the generators."""
         values = self.numbers.quantise_model(model)
         point = exact.commit_initial(values, self.key).to_eip2537()
@@ -86,7 +86,7 @@ class ExactSettler:
             layout=self._layout(), model=ExactModel(content=digest, blinding=exact.INITIAL_BLINDING, point=point)
         )
 
-    def first_file(self, model: NDArray[np.floating[Any]]) -> bytes:
+    def first_file(self, model: Reals) -> bytes:
         """The initial model's file."""
         return to_bytes(self._model(self.numbers.quantise_model(model), 0))
 
@@ -137,7 +137,7 @@ class ExactSettler:
         if not exact.verify_model(vector.values, posted.blinding, commitment, self.key):
             raise MarketError(f"the model file does not open the commitment that epoch {epoch} settled")
 
-    def is_false(self, leaf: Mapping[str, Any], *, secret: bytes, seal: bytes, root: bytes) -> bool:
+    def is_false(self, leaf: Settings, *, secret: bytes, seal: bytes, root: bytes) -> bool:
         """The contract's ruling, computed here."""
         path, generators = tuple(leaf["path"]), tuple(leaf["generators"])
         shown = exact.ExactRefutation(

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from martfl.arrays import Integers
+from martfl.arrays import Integers, Reals
 from martfl.chain.events import EpochProved, InputsCommitted, RandomnessSubmitted, RootPublished, SamplesDrawn
 from martfl.chain.sampled import SampledTrading
 from martfl.chain.state import NO_TOKEN, Offer, SampledStart, Sampling
@@ -28,6 +27,7 @@ from martfl.settlement.sampled.keys import cached_keys, ceremony_keys, key_hash
 from martfl.settlement.sampled.merkle import Tree, TreeShape, build_tree
 from martfl.settlement.sampled.poseidon import constants_hash
 from martfl.settlement.sampled.vdf import VdfProof, verify
+from martfl.values import Settings
 
 EPSILON = 1e-3  # by which the ranges are widened, as the paper does
 
@@ -115,13 +115,13 @@ class SampledSettler:
         leaf = sealed.find_false_leaf(body, secret, self._words)
         return None if leaf is None else sealed.refutation(body, secret, self._words, leaf)
 
-    def start(self, model: NDArray[np.floating[Any]]) -> SampledStart:
+    def start(self, model: Reals) -> SampledStart:
         """The initial model's root, and the circuit that the market will be settled by."""
         values = self.quantisation.model.quantise(model).values
         content = content_hash(self._vector(values, 0))
         return SampledStart(sampling=self._sampling(), root=self._tree(values).root, content=content)
 
-    def first_file(self, model: NDArray[np.floating[Any]]) -> bytes:
+    def first_file(self, model: Reals) -> bytes:
         """The initial model's file."""
         return to_bytes(self._vector(self.quantisation.model.quantise(model).values, 0))
 
@@ -193,7 +193,7 @@ class SampledSettler:
         if self._tree(vector.values).root != posted.root:
             raise MarketError(f"the model file's Merkle root is not the one that epoch {epoch} posted")
 
-    def is_false(self, leaf: Mapping[str, Any], *, secret: bytes, seal: bytes, root: bytes) -> bool:
+    def is_false(self, leaf: Settings, *, secret: bytes, seal: bytes, root: bytes) -> bool:
         """The contract's ruling, computed here."""
         shown = sealed.SampledRefutation(secret, leaf["index"], leaf["sealed"], leaf["digest"], tuple(leaf["path"]))
         return sealed.refutes(shown, seal=seal, root=root, shape=self._words)

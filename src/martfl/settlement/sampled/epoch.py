@@ -9,10 +9,8 @@ A provider of weight 0 may be absent (None): EMPTY stands in its place, and zero
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy.typing as npt
-
+from martfl.arrays import Integers
 from martfl.settlement.errors import SettlementError
 from martfl.settlement.sampled import groth16, quantise
 from martfl.settlement.sampled.circuit import Witness, solve
@@ -22,7 +20,7 @@ from martfl.settlement.sampled.statement import Shape, Statement, fill
 from martfl.settlement.sampled.update import empty_commitment, update_commitment
 from martfl.settlement.weights import check_weights
 
-Update = npt.NDArray[Any]
+Update = Integers
 
 
 @dataclass(frozen=True)

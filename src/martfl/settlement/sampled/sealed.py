@@ -13,11 +13,11 @@ false, K and the decoded values open C.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from martfl.arrays import Integers
 from martfl.settlement import hash_tree
 from martfl.settlement.errors import FileError, OpeningError, SettlementError
 from martfl.settlement.hash_tree import HashTree, check_index
@@ -50,7 +50,7 @@ class SampledRefutation:
     path: tuple[bytes, ...]
 
 
-def seal(update: npt.NDArray[Any], shape: TreeShape, secret: bytes) -> SampledSealedUpdate:
+def seal(update: Integers, shape: TreeShape, secret: bytes) -> SampledSealedUpdate:
     """Seal and commit to a quantised update; `secret` is K, never used for another update."""
     secret, values = check_secret(secret), check_range(update, bits=shape.bits, name="update")
     if len(values) != shape.parameters:

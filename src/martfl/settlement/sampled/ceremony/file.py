@@ -19,6 +19,7 @@ from martfl.settlement.sampled.circuit import compile_circuit
 from martfl.settlement.sampled.curve import Group, Point, PointTable
 from martfl.settlement.sampled.groth16 import ProvingKey, domain_size
 from martfl.settlement.sampled.statement import Shape
+from martfl.values import Json
 
 _POWERS: tuple[tuple[str, Group], ...] = (("tau_1", 1), ("tau_2", 2), ("alpha_1", 1), ("beta_1", 1), ("beta_2", 2))
 _LARGEST = 1 << 28  # bytes of a file; its tables are smaller
@@ -129,7 +130,7 @@ def _record(data: bytes) -> Any:
     return json.loads(text)
 
 
-def _shape(record: dict[str, Any]) -> Shape:
+def _shape(record: Json) -> Shape:
     version = record["version"]
     if version != keys.CIRCUIT_VERSION:
         raise FileError(f"the ceremony is for circuit version {str(version)[:20]}, this is {keys.CIRCUIT_VERSION}")

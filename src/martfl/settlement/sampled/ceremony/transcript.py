@@ -21,6 +21,7 @@ from martfl.settlement.keccak import keccak
 from martfl.settlement.sampled import curve
 from martfl.settlement.sampled.curve import Point
 from martfl.settlement.sampled.statement import FIELD
+from martfl.values import Json
 
 MOST_CONTRIBUTIONS = 256  # of both phases together
 PHASES: Mapping[int, tuple[str, ...]] = {1: ("tau", "alpha", "beta"), 2: ("delta",)}
@@ -49,7 +50,7 @@ class Contribution:
             raise CeremonyError(f"a contributor's name has 1 to 100 printable characters, got {self.by[:100]!r}")
 
     @cached_property
-    def listed(self) -> dict[str, Any]:
+    def listed(self) -> Json:
         """Plain values; points compressed, in hexadecimal."""
         steps = {
             name: [curve.compress(s.point).hex(), curve.compress(s.nonce).hex(), str(s.response)]
@@ -112,7 +113,7 @@ class Transcript:
         return int.from_bytes(keccak(b"martfl/ceremony/v1" + b"".join(parts)), "big") % FIELD
 
 
-def to_json(transcript: Transcript) -> dict[str, Any]:
+def to_json(transcript: Transcript) -> Json:
     """Plain values."""
     return {"circuit": transcript.circuit, "contributions": [c.listed for c in transcript.contributions]}
 

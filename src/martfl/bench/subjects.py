@@ -3,11 +3,11 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from torch import nn
 
+from martfl.arrays import Array
 from martfl.errors import InputError
 from martfl.lab.data import load_dataset
 from martfl.lab.task import make_task
@@ -29,7 +29,7 @@ class Subject:
     name: str
     task: Task
     root: Data
-    shares: Sequence[Any]
+    shares: Sequence[Data]
 
 
 def make_subject(name: str = "", *, parameters: int = 0, providers: int) -> Subject:
@@ -65,7 +65,7 @@ def _network(parameters: int, providers: int) -> Subject:
     rng = np.random.default_rng(0)
     truth = rng.normal(size=(WIDTH, CLASSES)).astype(np.float32)
 
-    def rows(count: int) -> tuple[Any, Any]:
+    def rows(count: int) -> tuple[Array, Array]:
         x = rng.normal(size=(count, WIDTH)).astype(np.float32)
         return x, (x @ truth).argmax(axis=1)
 

@@ -6,8 +6,8 @@ run after run.
 """
 
 import threading
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
@@ -112,12 +112,12 @@ class EmbeddedChain(Chain):
 class LocalProvider(EthereumTesterProvider):
     """web3's way into the backend: one request at a time, and reverts reported the way that nodes report them."""
 
-    def __init__(self, backend: LocalBackend, lock: Any) -> None:
+    def __init__(self, backend: LocalBackend, lock: AbstractContextManager[object]) -> None:
         endpoints: Json = {**API_ENDPOINTS, "eth": {**API_ENDPOINTS["eth"], "chainId": lambda *_: CHAIN_ID}}
         super().__init__(LocalTester(backend), endpoints)
         self._lock = lock
 
-    def make_request(self, method: RPCEndpoint, params: Any) -> RPCResponse:
+    def make_request(self, method: RPCEndpoint, params: object) -> RPCResponse:
         with self._lock:
             try:
                 return super().make_request(method, params)

@@ -13,7 +13,6 @@ import os
 import tomllib
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
 
 from martfl.amounts import GWEI
 from martfl.chain.network import Chain
@@ -71,8 +70,8 @@ class RpcProfile:
 
 
 Profile = EmbeddedProfile | RpcProfile
-KINDS: dict[type[Any], tuple[type, ...]] = {int: (int,), float: (int, float), str: (str,), Path: (str,)}
-TYPES: dict[str, type[Any]] = {
+KINDS: dict[type, tuple[type, ...]] = {int: (int,), float: (int, float), str: (str,), Path: (str,)}
+TYPES: dict[str, type] = {
     "path": Path,
     "accounts": int,
     "rpc": str,
@@ -147,7 +146,7 @@ def _profile(name: str, entry: Json, file: Path) -> Profile:
     return RpcProfile(name, **values)
 
 
-def _value(name: str, key: str, value: Any, allowed: list[str], file: Path) -> Any:
+def _value(name: str, key: str, value: object, allowed: list[str], file: Path) -> object:
     """A value of the right type; the value itself is not quoted, since it may be a URL with a key in it."""
     if key not in allowed:
         raise InputError(f"[chains.{name}] takes {', '.join(allowed)}, got {key!r}")

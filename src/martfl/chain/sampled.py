@@ -8,12 +8,12 @@ update calls `refute_commitment`. All of these are calls of the prover, a contra
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 from eth_account.signers.local import LocalAccount
 from eth_utils.address import to_checksum_address
 from web3.contract import Contract
-from web3.contract.contract import ContractFunction
+from web3.contract.contract import ContractFunction, ContractFunctions
 
 from martfl.chain import events as ev
 from martfl.chain.compile import compiled
@@ -211,7 +211,7 @@ class SampledTrading(Trading):
     # --- plumbing ---------------------------------------------------------------------------------------------
 
     @property
-    def _p(self) -> Any:
+    def _p(self) -> ContractFunctions:
         return self.prover.functions
 
     def _prove(self, call: ContractFunction, account: LocalAccount, key: str | None) -> Done:

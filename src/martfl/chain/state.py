@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
 
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
@@ -207,7 +206,7 @@ class ContractTerms:
         """The contract's name."""
         return "exact" if isinstance(self.settlement, ExactStart) else "sampled"
 
-    def shared(self) -> tuple[Any, ...]:
+    def shared(self) -> tuple[object, ...]:
         """The contract's `ContractTerms`."""
         windows = (getattr(self, name) for name in WINDOWS)
         parties = (to_checksum_address(self.acquirer), to_checksum_address(self.token))
@@ -280,7 +279,7 @@ class Offer:
         """What the digest holds of the commitment."""
         return keccak(self.commitment)
 
-    def words(self) -> tuple[Any, ...]:
+    def words(self) -> tuple[object, ...]:
         """The contract's `Offer`."""
         return to_checksum_address(self.provider), self.commitment_hash, self.seal, self.ask
 

@@ -5,12 +5,10 @@ import hmac
 import ipaddress
 import os
 import secrets
-from collections.abc import MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
-from typing import Any
 
-from martfl.asgi import App, Receive, Scope, Send
+from martfl.asgi import App, Event, Receive, Scope, Send
 from martfl.errors import InputError
 
 COOKIE = "martfl"
@@ -97,7 +95,7 @@ class PageGuard:
 
 
 def _with_headers(send: Send) -> Send:
-    async def wrapped(message: MutableMapping[str, Any]) -> None:
+    async def wrapped(message: Event) -> None:
         if message["type"] == "http.response.start":
             own = {key.lower() for key, _ in message.get("headers", [])}
             extra = [(k.encode(), v.encode()) for k, v in HEADERS.items() if k.encode() not in own]

@@ -3,7 +3,6 @@
 import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from martfl.demo.conducts import FORGED
 from martfl.errors import InputError
@@ -45,7 +44,7 @@ class DemoOptions:
             raise InputError(f"malicious must lie in [0, 1), got {self.malicious}")
 
 
-def choose(task: str, **given: Any) -> DemoOptions:
+def choose(task: str, **given: object) -> DemoOptions:
     """The options of a task's demo: those that were given, the others as its cast has them."""
     asked = {name: value for name, value in given.items() if value is not None}
     cast = CASTS.get(task, {})

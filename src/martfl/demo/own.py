@@ -3,7 +3,6 @@
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from martfl.demo.result import DemoResult, run_scene
 from martfl.demo.scene import Scene, Seller
@@ -14,11 +13,11 @@ from martfl.values import Settings
 
 
 def simulate(
-    make: Callable[..., Any],
+    make: Callable[..., object],
     *,
     root: Data,
     test: Data,
-    sellers: Settings,
+    sellers: Mapping[str, Data],
     epochs: int = 3,
     options: Settings | None = None,
     folder: Path | str | None = None,

@@ -106,7 +106,7 @@ def make_config(values: Json) -> RunConfig:
     return config
 
 
-def _cast(key: str, value: Any) -> Any:
+def _cast(key: str, value: object) -> Any:
     """Refuse a value of the wrong type; whole numbers pass where fractions are meant."""
     kinds = _choices(_HINTS[key])
     literals = [kind for kind in kinds if isinstance(kind, str)]
@@ -122,9 +122,9 @@ def _cast(key: str, value: Any) -> Any:
     return value
 
 
-def _choices(hint: Any) -> list[Any]:
+def _choices(hint: object) -> list[object]:
     """The types and literal values that a field may take."""
-    found: list[Any] = []
+    found: list[object] = []
     for part in get_args(hint) or (hint,):
         found += list(get_args(part)) if get_args(part) and getattr(part, "__origin__", None) is Literal else [part]
     if getattr(hint, "__origin__", None) is dict:

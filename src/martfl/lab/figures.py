@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 FORMATS = (".png", ".svg", ".pdf")
+Style = dict[str, Any]  # of matplotlib
 NOTES = {".png": "Description", ".svg": "Description", ".pdf": "Subject"}
 MARKERS = "osD^vP*Xhd<>p"
 BANDS = 4  # with more lines, bands of deviation would only hide each other; the tables have them
@@ -56,14 +57,14 @@ class Panel:
     plans: Sequence[Settings]
     outcomes: Sequence[Outcome]
     paper: str | None
-    order: Sequence[Any]  # the lines of all panels: a line looks the same in each
+    order: Sequence[object]  # the lines of all panels: a line looks the same in each
 
-    def names(self) -> list[Any]:
+    def names(self) -> list[object]:
         """The lines of this panel, in the order of the figure."""
         own = {name for (name,) in distinct(self.plans, (self.spec.lines,))}
         return [name for name in self.order if name in own]
 
-    def style(self, name: Any) -> Json:
+    def style(self, name: object) -> Style:
         """How the line looks."""
         return style_of(name, self.order.index(name))
 
@@ -125,7 +126,7 @@ def save(canvas: Canvas, path: Path, *, note: str = "") -> Path:
     return path
 
 
-def style_of(name: Any, position: int) -> Json:
+def style_of(name: object, position: int) -> Style:
     """A colour and a mark per line; the oracle, a bound and no rival, in black dashes."""
     if name == "oracle":
         return {"color": "black", "marker": "", "linestyle": "--"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from martfl.values import Settings
 
@@ -25,7 +24,7 @@ def read_bench(results: Path, name: str) -> Settings | None:
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
-def keep_bench(results: Path, name: str, machine: str, measured: Any) -> Path:
+def keep_bench(results: Path, name: str, machine: str, measured: object) -> Path:
     """Keep what a benchmark measured, and on which machine."""
     path = bench_file(results, name)
     path.parent.mkdir(parents=True, exist_ok=True)

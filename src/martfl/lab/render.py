@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from martfl.errors import InputError
 from martfl.lab.figures import draw, figure_spec
@@ -99,7 +99,7 @@ def render_figure(results: Results) -> Canvas:
 
 def check_unmixed(outcomes: Sequence[Outcome], axes: tuple[str, ...]) -> None:
     """Refuse to average runs of one seed that differ in a setting which the table or figure does not show."""
-    seen: dict[tuple[Any, ...], Settings] = {}
+    seen: dict[tuple[object, ...], Settings] = {}
     for outcome in outcomes:
         settings = outcome.settings
         first = seen.setdefault((*_place(settings, axes), settings["seed"]), settings)
@@ -147,7 +147,7 @@ def _part(experiment: Experiment, name: str) -> Settings:
     return part
 
 
-def _place(settings: Settings, axes: tuple[str, ...]) -> tuple[Any, ...]:
+def _place(settings: Settings, axes: tuple[str, ...]) -> tuple[object, ...]:
     return tuple(settings.get(axis) for axis in axes)
 
 

@@ -12,7 +12,6 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from martfl.errors import InputError
 from martfl.lab.config import KEYS, RunConfig, make_config
@@ -53,7 +52,7 @@ def load_experiment(path: Path, *, overrides: Settings | None = None, seeds: Seq
     return Experiment(path.stem, title, paper, tuple(runs.values()), meta)
 
 
-def _part(part: Any, name: str, path: Path) -> Json:
+def _part(part: object, name: str, path: Path) -> Json:
     if not isinstance(part, dict):
         raise InputError(f"{path}: [{name}] must be a table, got {part!r}")
     return {key.replace("-", "_"): value for key, value in part.items()}
@@ -73,13 +72,13 @@ def expand(base: Settings, grid: Settings, overrides: Settings | None = None) ->
     return tuple(runs.values())
 
 
-def _values(axis: str, values: Any) -> list[Any]:
+def _values(axis: str, values: object) -> list[object]:
     if not isinstance(values, list) or not values:
         raise InputError(f"[grid] {axis} must be a list that is not empty, got {values!r}")
     return values
 
 
-def _cell(axis: str, value: Any) -> Json:
+def _cell(axis: str, value: object) -> Json:
     if axis in KEYS:
         return {axis: value}
     if not isinstance(value, dict):
@@ -110,7 +109,7 @@ def _matches(run: RunConfig, key: str, values: set[str]) -> bool:
     return bool({_plain(name) for name in names} & values)
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     """Numbers by value (0.30 is 0.3), everything else by its text."""
     text = str(value).strip()
     try:

@@ -115,7 +115,7 @@ def build_table(
     """Spread the outcomes over the plan; what has not been run stays empty. The plan gives the order."""
     plans, found = list(planned), list(outcomes)
     rows, columns = in_groups(distinct(plans, spec.rows)), distinct(plans, spec.columns)
-    axes, groups = spec.rows + spec.columns, dict[tuple[Any, ...], list[Outcome]]()
+    axes, groups = spec.rows + spec.columns, dict[tuple[object, ...], list[Outcome]]()
     for outcome in found:
         groups.setdefault(tuple(outcome.settings.get(axis) for axis in axes), []).append(outcome)
     figures = tuple(
@@ -260,26 +260,26 @@ def distinct(plans: Iterable[Settings], keys: tuple[str, ...]) -> list[tuple[Any
     return list(dict.fromkeys(tuple(plan.get(key) for key in keys) for plan in plans))
 
 
-def in_groups(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def in_groups(rows: Sequence[tuple[object, ...]]) -> list[tuple[object, ...]]:
     """Rows of the same beginning next to each other, every name in the place of its first appearance."""
-    ranks: list[dict[Any, int]] = [{} for _ in rows[0]] if rows else []
+    ranks: list[dict[object, int]] = [{} for _ in rows[0]] if rows else []
     for row in rows:
         for place, name in zip(ranks, row, strict=True):
             place.setdefault(name, len(place))
     return sorted(rows, key=lambda row: [place[name] for place, name in zip(ranks, row, strict=True)])
 
 
-def _head(keys: tuple[str, ...], values: tuple[Any, ...], metric: str) -> str:
+def _head(keys: tuple[str, ...], values: tuple[object, ...], metric: str) -> str:
     parts = [text_of(key, value) for key, value in zip(keys, values, strict=True)]
     return " ".join([*parts, metric])
 
 
-def text_of(key: str, value: Any) -> str:
+def text_of(key: str, value: object) -> str:
     """Shares of providers as percentages, other numbers with their names, everything else as it is."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
     return f"{value:.0%}" if key in ("biased", "malicious") else f"{key} {value:g}"
 
 
-def _strings(value: Any) -> bool:
+def _strings(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(part, str) for part in value)

@@ -4,7 +4,6 @@ import logging
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from eth_account.signers.local import LocalAccount
@@ -29,6 +28,7 @@ from martfl.market.steps import Judged, MarketOpened, Measurement, ModelPosted, 
 from martfl.market.task import check_task
 from martfl.market.terms import Terms, to_toml
 from martfl.selection import Selection, Strategy, make_strategy, sentence
+from martfl.selection.strategy import State
 from martfl.tasks.protocol import Data, Task, as_task
 
 log = logging.getLogger(__name__)
@@ -228,7 +228,7 @@ class Acquirer:
         """Whether the epoch is over: its end, if not its money, is decided."""
         return self.trading.read_epoch(number).phase in (Phase.EMPTY, Phase.FAILED, Phase.FAILING, Phase.SETTLED)
 
-    def _state(self, number: int) -> Any:
+    def _state(self, number: int) -> State:
         for earlier in range(number - 1, GENESIS, -1):
             if (kept := self.journal.blob(earlier, "state")) is not None:
                 return self.strategy.unpack(kept)

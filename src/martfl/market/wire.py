@@ -11,10 +11,9 @@ import json
 import re
 import struct
 from dataclasses import dataclass, fields
-from typing import Any
 
 from eth_account import Account
-from eth_account.messages import encode_defunct
+from eth_account.messages import SignableMessage, encode_defunct
 from eth_account.signers.local import LocalAccount
 
 from martfl.market.errors import MessageError
@@ -118,7 +117,7 @@ def _check_depth(head: bytes) -> None:
         raise MessageError(f"a message's head must be {DEPTH} records at most, one in the other")
 
 
-def _typed(kind: Any, content: Any, body: bytes) -> Message:
+def _typed(kind: str, content: object, body: bytes) -> Message:
     known = KINDS.get(kind) if isinstance(kind, str) else None
     if known is None or not isinstance(content, dict):
         raise MessageError(f"unknown kind of message {str(kind)[:40]!r}")
@@ -146,7 +145,7 @@ def _check_texts(kind: str, content: Json) -> None:
             )
 
 
-def _signed(head: bytes) -> Any:
+def _signed(head: bytes) -> SignableMessage:
     return encode_defunct(hashlib.sha256(head).digest())
 
 

@@ -13,7 +13,7 @@ import hashlib
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import tenseal.sealapi as sealapi
@@ -79,7 +79,7 @@ def fingerprint_of(public: bytes) -> bytes:
 class ScoringKey(Sender):
     """The acquirer's key, one per epoch. Whoever holds it can read baselines; `repr` shows its name only."""
 
-    secret: Any  # SEAL's secret key
+    secret: sealapi.SecretKey
     public: bytes  # seed ‖ b; travels with every baseline
     sketch: Sketch | None = None
 
@@ -160,13 +160,13 @@ def _take_public(reader: Reader, header: MessageHeader, size: RingSize) -> bytes
     return public
 
 
-def public_key(public: bytes, size: RingSize) -> Any:
+def public_key(public: bytes, size: RingSize) -> sealapi.PublicKey:
     """SEAL's key from the public part of a message."""
     words = unpack_words(public[SEED_BYTES:], size.bits, size.ring.q)
     return size.ring.public_key(words, public[:SEED_BYTES])
 
 
-def products(reader: Reader, update: Direction, size: RingSize) -> Iterator[Any]:
+def products(reader: Reader, update: Direction, size: RingSize) -> Iterator[sealapi.Ciphertext]:
     """The encrypted baseline times the update, block by block."""
     ring, rng = size.ring, np.random.default_rng()
     with seal.memory_file() as file:  # one for all blocks: making it costs as much as reading a block

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -31,6 +31,9 @@ from martfl.tasks.measures import Quality
 from martfl.tasks.protocol import Data
 from martfl.tasks.texts import check_texts, packed_rows, text_rows
 from martfl.tasks.torch_task import TorchTask
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 ADAPTER = "default"
 ALL = "all-linear"
@@ -97,7 +100,7 @@ class LoraTask(TorchTask):
         return {stored_name(name): tensor for name, tensor in super().named(module).items()}
 
     @property
-    def tokenizer(self) -> Any:
+    def tokenizer(self) -> "PreTrainedTokenizerBase":
         """The base's."""
         return load_base(self.base).tokenizer
 

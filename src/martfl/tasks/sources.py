@@ -167,12 +167,12 @@ def _load(file: Path) -> Array:
     return array
 
 
-def _tensor(values: Any) -> Tensor:
+def _tensor(values: object) -> Tensor:
     found: Tensor = values if isinstance(values, Tensor) else torch.from_numpy(np.ascontiguousarray(values))
     return found.float() if found.dtype is torch.float64 else found
 
 
-def _pair(batch: Any) -> Batch:
+def _pair(batch: object) -> Batch:
     if not isinstance(batch, (tuple, list)) or len(batch) != 2:
         raise TaskError(f"a DataLoader gives pairs of inputs and target, got {type(batch).__name__}")
     return batch[0], batch[1]

@@ -28,7 +28,7 @@ from martfl.tasks.judging import ClassProbability, Judging, Loss, NegativeLoss, 
 from martfl.tasks.layout import Layout, Vector
 from martfl.tasks.measures import Quality
 from martfl.tasks.protocol import Data, Task, check_vector
-from martfl.tasks.sources import Source, as_source
+from martfl.tasks.sources import Batch, Source, as_source
 
 Optimizer = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
 Progress = Callable[[int, int], None]  # batches trained on, batches in all
@@ -193,7 +193,7 @@ class TorchTask(Task):
             if self.progress is not None:
                 self.progress(number, self.steps or self.epochs * -(-source.rows // self.batch))
 
-    def _batches(self, source: Source, seed: int) -> Iterator[tuple[Any, Tensor]]:
+    def _batches(self, source: Source, seed: int) -> Iterator[Batch]:
         done, epoch = 0, 0
         while epoch < self.epochs or done < self.steps:
             order = int(np.random.SeedSequence([self.seed, seed, epoch]).generate_state(1)[0])
@@ -204,7 +204,7 @@ class TorchTask(Task):
                 done += 1
             epoch += 1
 
-    def _call(self, inputs: Any) -> Tensor:
+    def _call(self, inputs: object) -> Tensor:
         moved, kind = _moved(inputs, self._device), PRECISIONS[self.precision]
         context = contextlib.nullcontext() if kind is None else torch.autocast(self._device.type, dtype=kind)
         try:

@@ -3,10 +3,12 @@
 import dataclasses
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+
+from eth_account.signers.local import LocalAccount
+from web3.types import BlockIdentifier
 
 from martfl.bench.exchange.play import PlayOutcome, of_acquirer, of_sellers, strategy
-from martfl.bench.exchange.world import ASK, World, first_file, open_world
+from martfl.bench.exchange.world import ASK, RogueEpoch, World, first_file, open_world
 from martfl.chain.embedded import EmbeddedChain
 from martfl.chain.network import ChainError, Receipt, RevertedError, UnsignedCall
 from martfl.chain.signing import sign_claim
@@ -21,7 +23,7 @@ DEPTH = 3
 class DeepChain(EmbeddedChain):
     """A chain whose latest blocks may still go away."""
 
-    def deep_block(self) -> Any:
+    def deep_block(self) -> BlockIdentifier:
         return max(0, self.web3.eth.block_number - DEPTH)
 
 
@@ -32,10 +34,10 @@ class CensoredChain(EmbeddedChain):
         super().__init__(path, accounts=accounts)
         self.censored: dict[str, int] = {}
 
-    def _send(self, step: UnsignedCall, *, account: Any, key: str | None) -> Receipt:
+    def _send(self, call: UnsignedCall, *, account: LocalAccount, key: str | None) -> Receipt:
         if self.now() < self.censored.get(account.address, 0):
             raise ChainError("the transaction is not in the chain yet")
-        return super()._send(step, account=account, key=key)
+        return super()._send(call, account=account, key=key)
 
 
 class Patient(Provider):
@@ -158,7 +160,7 @@ def censorship_of_the_margin() -> PlayOutcome:
 # --- re-organisations ------------------------------------------------------------------------------------------------
 
 
-def _ask_key(world: World, epoch: Any, name: str) -> bool:
+def _ask_key(world: World, epoch: RogueEpoch, name: str) -> bool:
     """Whether the seller gave its key."""
     shop = epoch.shop()
     shop._fetch_sealed([name])

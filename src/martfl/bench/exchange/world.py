@@ -32,6 +32,7 @@ from martfl.market.steps import KeyGiven
 from martfl.market.terms import Terms, read_terms
 from martfl.selection import Code, Selection
 from martfl.selection.reasons import because
+from martfl.selection.strategy import Buyer, State
 from martfl.tasks.protocol import as_task
 from martfl.values import Json, Settings
 
@@ -51,7 +52,7 @@ class BuyEverybody:
         """It remembers nothing."""
         return {}
 
-    def trade(self, state: Any, buyer: Any, rng: np.random.Generator) -> tuple[Any, Selection]:
+    def trade(self, state: State, buyer: Buyer, rng: np.random.Generator) -> tuple[State, Selection]:
         """Score, buy, weigh."""
         n = len(buyer.providers)
         scores = buyer.score(buyer.own_update) if n else np.empty(0)
@@ -60,11 +61,11 @@ class BuyEverybody:
         reasons = tuple(because(Code.KEPT, evidence=0.0) if i in here else because(Code.MISSING) for i in range(n))
         return state, Selection(scores, weights, reasons, tuple(sorted(here)))
 
-    def pack(self, state: Any) -> bytes:
+    def pack(self, state: State) -> bytes:
         """Nothing to keep."""
         return b"{}"
 
-    def unpack(self, data: bytes) -> Any:
+    def unpack(self, data: bytes) -> State:
         """Nothing was kept."""
         return {}
 

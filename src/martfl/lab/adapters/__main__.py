@@ -10,7 +10,6 @@ import sys
 import time
 import tomllib
 from pathlib import Path
-from typing import Any
 
 from martfl.errors import InputError, MartflError
 from martfl.lab.adapters.run import AdapterRun
@@ -59,7 +58,7 @@ def run_all(args: argparse.Namespace) -> None:
             sys.stderr.write(f"{line}\n")
 
 
-def _finished(path: Path, epochs: int) -> set[tuple[Any, ...]]:
+def _finished(path: Path, epochs: int) -> set[tuple[object, ...]]:
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     rows = [json.loads(line) for line in lines]
     return {tuple(row[name] for name in GRID) for row in rows if row["epoch"] >= epochs}

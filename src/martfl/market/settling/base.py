@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from eth_account.signers.local import LocalAccount
@@ -14,6 +14,10 @@ from martfl.chain.trading import Done, Trading
 from martfl.market.link import Clock
 from martfl.settlement.fixed_point import Overflow, Quantised
 from martfl.values import Settings
+
+if TYPE_CHECKING:  # an auditor has no library for proofs
+    from martfl.settlement.exact.false_leaf import ExactRefutation
+    from martfl.settlement.sampled.sealed import SampledRefutation
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +121,7 @@ class Settler(Protocol):
     def find_false(self, deliveries: Mapping[str, Delivery]) -> set[str]:
         """The providers whose update is not what they committed to."""
 
-    def refutation(self, body: bytes, secret: bytes) -> Any | None:
+    def refutation(self, body: bytes, secret: bytes) -> "ExactRefutation | SampledRefutation | None":
         """What refutes a sealed update on chain; None where it is sound."""
 
     def start(self, model: Reals) -> ExactStart | SampledStart:

@@ -8,7 +8,6 @@ import tempfile
 import zipfile
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from martfl.settlement.errors import FileError, SettlementError
 from martfl.settlement.sampled import curve, keys
@@ -120,14 +119,15 @@ def _key(archive: zipfile.ZipFile) -> ProvingKey | None:
     )
 
 
-def _record(data: bytes) -> Any:
+def _record(data: bytes) -> Json:
     """Parsed after its depth is known: deep nesting ends the process where a library has raised Python's own limit."""
     text, depth = data.decode(), 0
     for bracket in _BRACKET.finditer(_TEXT.sub("", text)):
         depth += 1 if bracket[0] in "[{" else -1
         if depth > _DEEPEST:
             raise FileError(f"the record of a ceremony is nested at most {_DEEPEST} deep, the file's is deeper")
-    return json.loads(text)
+    record: Json = json.loads(text)
+    return record
 
 
 def _shape(record: Json) -> Shape:

@@ -14,7 +14,6 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from martfl.settlement.errors import CeremonyError, SettlementError
 from martfl.settlement.keccak import keccak
@@ -118,7 +117,7 @@ def to_json(transcript: Transcript) -> Json:
     return {"circuit": transcript.circuit, "contributions": [c.listed for c in transcript.contributions]}
 
 
-def from_json(data: Any) -> Transcript:
+def from_json(data: Json) -> Transcript:
     """A foreign record; every point is checked here, the proofs by `check`."""
     try:
         circuit, listed = data["circuit"], data["contributions"]
@@ -133,7 +132,7 @@ def from_json(data: Any) -> Transcript:
         raise CeremonyError(f"the record of the ceremony is malformed: {str(error)[:100]!r}") from error
 
 
-def _contribution(entry: Any) -> Contribution:
+def _contribution(entry: Json) -> Contribution:
     phase, by, steps = entry["phase"], entry["by"], entry["steps"]
     if not isinstance(by, str) or type(phase) is not int or set(steps) != set(PHASES.get(phase, ())):
         raise CeremonyError("the record of the ceremony is malformed: a contribution is of phase 1 or 2, by somebody")

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import RenderableType
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
@@ -20,6 +21,7 @@ from martfl.tables import FittingTable, table
 
 if TYPE_CHECKING:
     from martfl.demo import DemoOptions, DemoResult
+    from martfl.demo.result import EpochResult
     from martfl.market.epoch import Tell
     from martfl.market.journal import Journal
 
@@ -105,7 +107,7 @@ def _lines(options: "DemoOptions", *, quiet: bool) -> Iterator[tuple[Line, Calla
         yield line, trained
 
 
-def _story(result: "DemoResult") -> list[Any]:
+def _story(result: "DemoResult") -> list[RenderableType]:
     return [_epochs(result), _parties(result), MARKS, *_reasons(result), *_told(result), _money(result)]
 
 
@@ -157,7 +159,7 @@ def _parties(result: "DemoResult") -> Table:
     return grid
 
 
-def _mark(epoch: Any, name: str) -> str:
+def _mark(epoch: "EpochResult", name: str) -> str:
     if name in epoch.caught:
         return "[red]![/]"
     if name in epoch.weights:

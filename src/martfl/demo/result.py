@@ -4,7 +4,6 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from martfl.selection import Role
 from martfl.tasks.layout import Vector
 from martfl.tasks.measures import Quality
 from martfl.tasks.torch_task import Progress
+from martfl.values import Json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ def _run(demo: Demo, epochs: int) -> DemoResult:
     return _reported(demo, ledger, result)
 
 
-def to_json(result: DemoResult) -> dict[str, Any]:
+def to_json(result: DemoResult) -> Json:
     """The documented JSON form."""
     return asdict(result)
 

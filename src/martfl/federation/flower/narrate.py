@@ -5,7 +5,7 @@ from martfl.market import messages as ms
 from martfl.market import wire
 
 
-def describe(reply: bytes, *, market: wire.Market, token: str = "") -> str:
+def describe(reply: bytes, *, market: wire.MarketId, token: str = "") -> str:
     """One line for a reply of our own."""
     message, _ = wire.decode(reply, market=market)
     if isinstance(message, ms.Identity):
@@ -23,13 +23,13 @@ def _words(message: ms.Message, token: str) -> str:
             return "gave the cosine with an encrypted baseline; the acquirer learns that number only"
         case ms.Sealed():
             return "sent the sealed update; it cannot be read without its key"
-        case ms.Key():
+        case ms.KeyAnswer():
             return "bought on chain; gave the key of the update to the acquirer"
-        case ms.Verdict(accepted=True):
+        case ms.FileVerdict(accepted=True):
             return "the published model is the one on chain"
-        case ms.Verdict(reason=reason):
+        case ms.FileVerdict(reason=reason):
             return f"the published model is NOT the one on chain: {reason}"
-        case ms.Claimed(amount=amount):
+        case ms.ClaimPaid(amount=amount):
             return f"over; it paid {coins(int(amount), token=token)}"
         case ms.Refusal(reason=reason):
             return f"refused a request: {reason}"

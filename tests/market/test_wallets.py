@@ -1,11 +1,18 @@
 """Forged scores, fresh wallets, swarms: what they take is bounded, and the honest have their prices."""
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from martfl.chain.state import Phase
 from martfl.market import messages as ms
+from martfl.market.admission import Admission
 from martfl.market.errors import MarketError
 from martfl.market.provider import Provider
 from martfl.market.steps import Invited
+from martfl.market.terms_parts import ReputationTerms
+from martfl.selection import make_strategy
 
 # --- forged scores ---------------------------------------------------------------------------------------------------
 
@@ -88,7 +95,7 @@ def test_newcomers_share_a_part_of_the_reward_once_somebody_is_known(build):
     market.run(2)
     fresh = [name for name in market.outcome(2)["bought"] if name in market.names[2:]]
     taken = sum(market.paid(2)[name] for name in fresh)
-    assert len(fresh) == 2 and taken <= 3 * 10**17  # a third would exceed it, by what prices are rounded up
+    assert len(fresh) == 1 and taken <= 3 * 10**17  # of three places, two belong to those who are known
     market.check_honest((0, 1), epoch=2)
     market.run(3)  # who forged is no better known than before
     fresh = [name for name in market.outcome(3)["bought"] if name in market.names[2:]]
@@ -99,3 +106,55 @@ def test_in_a_first_epoch_everybody_is_new(build):
     market = build(providers=3, terms={"reputation": {"newcomers": 0.01}}, asks=dict.fromkeys(range(3), 10**17))
     market.run(1)
     market.check_honest(range(3))
+
+
+def test_fresh_wallets_in_every_epoch_do_not_starve_who_is_known(build):
+    """However many come, and however long they have waited: known sellers are bought, and most of what is weighed."""
+
+    class Fresh(Provider):  # in one epoch, and never again
+        def train(self, request):
+            if request.epoch != 2 + self.number % 2:
+                raise MarketError("not there")
+            return super().train(request)
+
+    class Odd(Fresh):
+        number = 1
+
+    class Even(Fresh):
+        number = 0
+
+    cheats = {i: Odd if i % 2 else Even for i in range(2, 12)}
+    market = build(providers=12, cheats=cheats, rows=50, rule=make_strategy("evidence"))
+    market.run(3)
+    for epoch in (2, 3):
+        market.check_honest((0, 1), epoch=epoch)
+        assert len(set(market.outcome(epoch)["bought"]) - set(market.names[:2])) <= 4
+
+
+def test_nobody_is_dealt_with_who_asks_for_much_of_the_reward_alone(build):
+    """Not though it is the best, and everybody is judged by it."""
+    market = build(providers=5, asks={0: 10**18}, rule=make_strategy("martfl"))
+    market.run(1)
+    assert market.names[0] not in market.outcome(1)["bought"]
+    assert market.outcome(1)["bought"] and market.trading.read_epoch(1).phase is Phase.SETTLED
+
+
+@given(
+    prices=st.dictionaries(st.text("abcdefgh", min_size=1, max_size=2), st.integers(0, 1000), max_size=20),
+    known=st.sets(st.text("abcdefgh", min_size=1, max_size=2)),
+    share=st.floats(0.01, 1.0),
+    seed=st.integers(0, 99),
+)
+def test_admission_keeps_its_bounds(prices, known, share, seed):
+    terms = ReputationTerms(newcomers=share, dearest=2.0)
+    admission = Admission(terms=terms, reward=1000, ask=10)
+    chosen = admission.admit(prices, known=known, rng=np.random.default_rng(seed))
+    old = set(prices) & known
+    if not old:
+        most = max(2000 / max(1, len(prices)), 20)
+        assert chosen == {name for name, price in prices.items() if price <= most + 0.1}
+        return
+    new = chosen - known
+    assert sum(prices[name] for name in new) <= share * 1000
+    assert share == 1 or len(new) < share / (1 - share) * len(old) + 1
+    assert all(name in chosen for name in old if prices[name] <= 2 * 1000 / len(old))

@@ -66,6 +66,9 @@ class SellingOptions:
     ask: Annotated[
         str | None, typer.Option("--ask", help="What you ask for an update, in coins (default: the terms' ask).")
     ] = None
+    answers: Annotated[
+        int, typer.Option("--answers", min=1, help="Scores that you give a buyer between two sales, at most.")
+    ] = 16
     name: Annotated[str, typer.Option("--name", help="What the acquirer may call you.")] = ""
     epochs: Annotated[int | None, typer.Option("--epochs", help="Leave when so many epochs are over.")] = None
     meter: MeterFile = None
@@ -88,7 +91,10 @@ def join(market: Market, role: RoleOptions, selling: SellingOptions, where: Conn
     with ended_by_signals(), compose.open_place(market, **place) as here:
         introduce(here.terms, contract=here.trading.address, wallet=account.address)
         data, folder = load_data(selling.data), here.journal.folder.parent
-        with compose.open_provider(here, data, name=selling.name, ask=ask, meter=selling.meter) as provider:
+        seller = compose.open_provider(
+            here, data, name=selling.name, ask=ask, answers=selling.answers, meter=selling.meter
+        )
+        with seller as provider:
             say(f"asking {coins(provider.shelf.ask, token=here.terms.money.token)} for an update")
             Selling(provider, folder, where.connecting(market, folder), epochs=selling.epochs, say=say).run()
 

@@ -19,7 +19,7 @@ from martfl.errors import InputError
 from martfl.market.acquirer import deploy_market
 from martfl.market.errors import MarketError, TermsError
 from martfl.market.journal import Journal
-from martfl.market.meter import Meter
+from martfl.market.meter import ANSWERS, Meter
 from martfl.market.provider import Provider
 from martfl.market.settling import Settler, make_settler
 from martfl.market.task import make_task
@@ -58,7 +58,8 @@ def role_folder(terms: Terms, account: LocalAccount, *, role: str, folder: Path 
     if folder is not None:
         return folder
     where = terms.chain.contract.lower() or f"undeployed-{terms.hash.hex()[:16]}"
-    return _home() / MARKETS / where / f"{role}-{account.address.lower()}"
+    chain = re.sub(r"[^\w-]", "_", terms.chain.profile)  # contracts on two chains may have one address
+    return _home() / MARKETS / f"{chain}-{where}" / f"{role}-{account.address.lower()}"
 
 
 def meter_file(account: LocalAccount) -> Path:
@@ -117,14 +118,20 @@ def open_place(
 
 @contextmanager
 def open_provider(
-    place: PartyView, data: Data, *, name: str = "", ask: int | None = None, meter: Path | None = None
+    place: PartyView,
+    data: Data,
+    *,
+    name: str = "",
+    ask: int | None = None,
+    answers: int = ANSWERS,
+    meter: Path | None = None,
 ) -> Iterator[Provider]:
     """The provider of a place; refuses where the chain's terms are not the file's."""
     if place.trading.terms().acquirer == place.account.address:
         raise MarketError("the market's acquirer cannot sell to itself: join with another wallet")
     with closing(Meter(meter or meter_file(place.account))) as count:
         parts = (place.terms, place.task, data, place.trading, place.settler, place.journal, count, place.account)
-        yield Provider(*parts, name=name, ask=ask)
+        yield Provider(*parts, name=name, ask=ask, answers=answers)
 
 
 def deploy(market: Path, *, chain: Chain, account: LocalAccount, allowed: Collection[str] = ()) -> Trading:

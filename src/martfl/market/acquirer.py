@@ -14,6 +14,7 @@ from martfl.chain.open import deploy_trading
 from martfl.chain.state import ContractTerms, Phase
 from martfl.chain.trading import Trading
 from martfl.market import wire
+from martfl.market.admission import Admission
 from martfl.market.asking import Asking
 from martfl.market.desk import Desk
 from martfl.market.epoch import Epoch, Tell
@@ -33,6 +34,7 @@ from martfl.tasks.protocol import Data, Task, as_task
 
 log = logging.getLogger(__name__)
 KEPT_BLOBS = frozenset({"model", "state"})  # of an epoch that is over
+ADMISSION = 1  # the draw of newcomers, beside the rule's own
 GENESIS = 0  # the journal's epoch for what concerns the whole market
 
 
@@ -93,6 +95,11 @@ class Acquirer:
     def run(self, epochs: int) -> None:
         """Trade until `epochs` epochs are over, going on with one that was interrupted."""
         opened = self.journal.once(GENESIS, MarketOpened, self._introduce)
+        if (opened.chain, opened.contract) != (self.trading.chain.chain_id, self.trading.address):
+            raise MarketError(
+                f"the journal in {self.journal.folder} is of {opened.contract} on chain {opened.chain}, not of "
+                f"{self.trading.address} on chain {self.trading.chain.chain_id}"
+            )
         while (epoch := self.finished() + 1) <= epochs:
             self.run_epoch(epoch, seed=opened.seed)
 
@@ -112,7 +119,7 @@ class Acquirer:
             invited = [name for name in self.link.members() if not self.excluded(name, before=number)]
             epoch.relay(epoch.invite(base, invited, self.names))
             self.clock.wait_until(opened.commit + 1)
-            desk = self._desk(epoch, base, opened.commit)
+            desk = self._desk(epoch, base, opened.commit, seed)
             self._trade(epoch, desk, seed)
         except ChainError as error:
             if not self._lapsed(number):
@@ -163,10 +170,13 @@ class Acquirer:
         offences = [r for r in self.journal.remarks(subject=name) if r.kind in OFFENCES and r.epoch < before]
         return limit > 0 and len(offences) >= limit
 
-    def trusted(self, *, before: int) -> frozenset[str]:
-        """Who was in an aggregate of an epoch before."""
-        earlier = (self.journal.recall(epoch, ModelPosted) for epoch in range(1, before))
-        return frozenset(name for posted in earlier if posted is not None for name in posted.weights)
+    def known(self, *, before: int) -> dict[str, int]:
+        """Who was in an aggregate of an epoch before, and in which first."""
+        first: dict[str, int] = {}
+        for epoch in range(1, before):
+            posted = self.journal.recall(epoch, ModelPosted)
+            first = dict.fromkeys(posted.weights if posted else (), epoch) | first
+        return first
 
     def model_file(self, epoch: int) -> bytes:
         """The model that `epoch` published; 0 is the initial one."""
@@ -204,12 +214,16 @@ class Acquirer:
         )
         return Epoch(self.terms, act, asking, self.settler, self.journal, self.tell)
 
-    def _desk(self, epoch: Epoch, base: bytes, closed: int) -> Desk:
+    def _desk(self, epoch: Epoch, base: bytes, closed: int, seed: int) -> Desk:
         committed = self.trading.commitments(epoch.number)  # anybody can commit on chain; the excluded are not bought
         offers = epoch.offers({name for name in committed if self.excluded(name, before=epoch.number)})
         reward = self.trading.read_epoch(epoch.number).reward
         parts = (epoch.act, epoch.asking, self.settler, self.journal, offers, reward)
         purchases = Purchases(*parts, epoch.times, self.terms.deadlines.margin)
+        admission = Admission(terms=self.terms.reputation, reward=reward, ask=self.terms.money.ask)
+        prices, known = {name: purchases.price(name) for name in offers}, self.known(before=epoch.number)
+        chosen = admission.admit(prices, known=known, rng=np.random.default_rng([seed, epoch.number, ADMISSION]))
+        ordered = sorted(chosen, key=lambda name: (known.get(name, epoch.number), name))
         return Desk(
             terms=self.terms,
             task=self.task,
@@ -219,9 +233,10 @@ class Acquirer:
             settler=self.settler,
             journal=self.journal,
             file=base,
-            offers=offers,
+            offers={
+                name: offers[name] for name in sorted(chosen, key=lambda name: (known.get(name, epoch.number), name))
+            },
             closed=closed,
-            trusted=self.trusted(before=epoch.number),
         )
 
     def _lapsed(self, number: int) -> bool:

@@ -6,7 +6,7 @@ from eth_utils.crypto import keccak
 
 from martfl.chain import events as ev
 from martfl.chain.state import WHOLE, offer_digest
-from martfl.market.audit_record import Answer, EpochRecord, Purchase
+from martfl.market.audit_record import Answer, EpochRecord, OpaqueCallError, Purchase
 from martfl.market.settling import Settler
 
 
@@ -62,12 +62,12 @@ class ExchangeAudit:
         return good, f"{counts}; keys of others: {', '.join(wrong)}" if wrong else counts
 
     def refutations(self) -> Answer:
-        """Whoever was refuted had revealed, was neither accepted nor listed, and its leaf is false."""
+        """Whoever was refuted had revealed, was neither accepted nor listed before, and its leaf is false."""
         record = self.record
         if not record.refuted:
             return None
-        out = {*record.accepted, *record.weights}
-        wrong = [n for n in record.refuted if n not in record.revealed or n in out or not self._leaf_is_false(n)]
+        unknown = {n for n in record.refuted if n not in record.revealed}
+        wrong = [n for n in record.refuted if n in unknown or self._was_out(n) or not self._leaf_is_false(n)]
         return not wrong, f"wrongly: {', '.join(wrong)}" if wrong else f"{len(record.refuted)} refuted by a false leaf"
 
     def weights(self) -> Answer:
@@ -109,7 +109,10 @@ class ExchangeAudit:
 
     def _key_opens(self, name: str) -> bool:
         entry, bought = self.record.revealed[name], self.record.bought.get(name)
-        given = self.record.call(entry, "reveal")
+        try:
+            given = self.record.call(entry, "reveal")
+        except OpaqueCallError:
+            return bought is not None
         assert isinstance(entry.event, ev.Revealed)
         seal = keccak(bytes(given["root"]) + keccak(bytes(given["key"])))
         return bought is not None and seal == bought.seal and bytes(given["key"]) == entry.event.key
@@ -117,9 +120,22 @@ class ExchangeAudit:
     def _leaf_is_false(self, name: str) -> bool:
         if self.settler is None:
             return True
-        root = bytes(self.record.call(self.record.revealed[name], "reveal")["root"])
-        given = self.record.call(self.record.refuted[name], "refute")
+        try:
+            root = bytes(self.record.call(self.record.revealed[name], "reveal")["root"])
+            given = self.record.call(self.record.refuted[name], "refute")
+        except OpaqueCallError:
+            return True
         return self.settler.is_false(given["leaf"], secret=given["key"], seal=self.record.bought[name].seal, root=root)
+
+    def _was_out(self, name: str) -> bool:
+        """Whether it was accepted or listed before it was refuted; a refuted one may be listed still."""
+        said = [
+            entry.block
+            for kind in (ev.Accepted, ev.ModelPublished, ev.RootPublished)
+            for entry in self.record.history.entries_of(kind, self.record.epoch)
+            if name in getattr(entry.event, "providers", ())
+        ]
+        return any(block < self.record.refuted[name].block for block in said)
 
     def _accepted_late(self) -> list[str]:
         """Without a key on chain, nobody is accepted when the key window is over."""

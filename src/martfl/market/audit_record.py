@@ -20,6 +20,14 @@ from martfl.values import Settings
 Answer = tuple[bool, str] | None  # whether it holds, and what was found; None: there is nothing to ask
 
 
+class OpaqueCallError(MarketError):
+    """A call that another contract made: the chain has its events, not its arguments.
+
+    What anybody may call, anybody may call so. The contract has checked it, and its code is checked here; so that no
+    stranger can make a true market fail its audit, such a call is taken at the contract's word.
+    """
+
+
 @dataclass(frozen=True)
 class Purchase:
     """An offer as it was bought."""
@@ -139,11 +147,11 @@ class EpochRecord:
     # --- transactions ----------------------------------------------------------------------------------------------
 
     def call(self, entry: PastEvent, function: str, contract: Contract | None = None) -> Settings:
-        """What the transaction of an event was called with."""
+        """What the transaction of an event was called with; `OpaqueCallError` where another contract made the call."""
         contract = contract or self.trading.contract
         sent = self.trading.chain.web3.eth.get_transaction(HexBytes(entry.transaction))
         if sent.get("to") != contract.address:
-            raise MarketError(f"{entry.transaction} came through another contract: its arguments cannot be read")
+            raise OpaqueCallError(f"{entry.transaction} came through another contract: its arguments cannot be read")
         called, given = contract.decode_function_input(sent["input"])
         if called.fn_name != function:
             raise MarketError(f"{entry.transaction} calls {called.fn_name}, not {function}")

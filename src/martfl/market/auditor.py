@@ -50,7 +50,7 @@ def audit(
         return [Check(epoch, "epoch", False, f"the chain knows no epoch {epoch}")]
     found = [check for e in chosen for check in _check_epoch(trading, settler, history, e)]
     files = [_check_file(trading, settler, file, at) for at, file in model_files.items() if epoch in (None, at)]
-    whole = [] if epoch else [_check_code(trading), _check_balance(trading, history)]
+    whole = [_check_code(trading), *([] if epoch else [_check_balance(trading, history)])]
     return [*found, *files, *whole]
 
 
@@ -102,6 +102,8 @@ def _check_file(trading: Trading, settler: Settler | None, file: bytes, epoch: i
         if settler is None:
             raise MartflError("the market's numbers are not known")
         settler.check(trading, file, epoch=epoch)
+        if epoch and not (phase := trading.read_epoch(epoch).phase).stands:
+            raise MartflError(f"epoch {epoch} published this model, and it does not stand: the epoch is {phase.name}")
     except MartflError as error:
         return Check(epoch, "model file", False, str(error))
     return Check(epoch, "model file", True, f"{len(file)} bytes: the model that epoch {epoch} published, every value")

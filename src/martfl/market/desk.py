@@ -41,9 +41,8 @@ class Desk:
     settler: Settler
     journal: Journal
     file: bytes  # the model before the epoch
-    offers: Mapping[str, Offer]
+    offers: Mapping[str, Offer]  # who is known longest comes first: of two that are alike, the later one is the copy
     closed: int  # the second at which commitments closed
-    trusted: frozenset[str] = frozenset()  # who delivered honestly before
     baselines: list[tuple[Reals, tuple[float | None, ...]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -79,7 +78,7 @@ class Desk:
     def logits(self, models: Sequence[Reals]) -> Doubles | None:
         """What each model gives every class for every root row [k, r, classes]; None where there are no classes."""
         found = self.task.logits(_singles(models), self.root)
-        return None if found is None else np.asarray(found, np.float64)
+        return None if found is None else np.nan_to_num(np.asarray(found, np.float64))
 
     # --- what a rule may do ----------------------------------------------------------------------------------------
 
@@ -103,7 +102,7 @@ class Desk:
         zeros, which has no direction that anybody could be judged by.
         """
         names = [self.providers[i] for i in providers]
-        delivered = self.purchases.buy(self._guarded(names))
+        delivered = self.purchases.buy(names)
         honest = [name for name in delivered if self._scores_hold(name)]
         updates = {i: self.update_of(name) for i, name in zip(providers, names, strict=True) if name in honest}
         return {i: update for i, update in updates.items() if np.any(update)}
@@ -112,34 +111,22 @@ class Desk:
         """A delivered update as numbers."""
         return _single(self.settler.numbers.dequantise(self.purchases.here[name].values))
 
-    def hardest_push(self, shares: Shares) -> str:
-        """Whose update, at its weight, moves the parameter furthest from 0 further out than any other's."""
+    def hardest_push(self, shares: Shares) -> str | None:
+        """Who pushes the parameter that is furthest from 0 further out, the hardest; None where nobody pushes hard.
+
+        Hard is more than half of what an update may be. A model that stands at the edge of its range is otherwise a
+        trap: whoever brought it there could have the next small step of anybody else count as a push, and would share
+        what the others lose.
+        """
         model = self.model.copy()
         for name, share in shares.items():  # one after the other: many at once may not fit into memory
             model += share.weight / WHOLE * self.update_of(name)
         worst = int(np.argmax(np.abs(model)))
-        pushes = {
-            name: share.weight * self.update_of(name)[worst] * np.sign(model[worst]) for name, share in shares.items()
-        }
-        return max(sorted(pushes), key=pushes.__getitem__)
+        pushes = {name: float(self.update_of(name)[worst] * np.sign(model[worst])) for name in shares}
+        hardest = max(sorted(pushes), key=lambda name: shares[name].weight * pushes[name])
+        return hardest if pushes[hardest] > self.terms.settlement.update_limit / 2 else None
 
     # --- parts -----------------------------------------------------------------------------------------------------
-
-    def _guarded(self, names: list[str]) -> list[str]:
-        """Newcomers may take their share of the reward and no more, once there is anybody else to buy from."""
-        if not self.trusted:
-            return names
-        bought = self.purchases.prices()
-        spent = sum(price for name, price in bought.items() if name not in self.trusted)
-        left = self.terms.reputation.newcomers * self.purchases.reward - spent
-        chosen = []
-        for name in names:
-            new = name not in self.trusted and name not in bought
-            if new and self.purchases.price(name) > left:
-                continue
-            left -= self.purchases.price(name) if new else 0
-            chosen.append(name)
-        return chosen
 
     def _train(self) -> OwnUpdate:
         update = train_checked(self.task, _single(self.model), self.root, seed=self.epoch)

@@ -147,7 +147,7 @@ class Epoch:
         """Integer weights of what was delivered, such that the next model can be published.
 
         Who pushes it out of its range, the hardest first, is paid its price and left out: a sum that no contract takes
-        would cost the penalty. Where nobody is left, the model stays as it is.
+        would cost the penalty. Where nobody is left, or it is nobody in particular, the model stays as it is.
         """
         left = dict(weights)
         while True:
@@ -157,6 +157,10 @@ class Epoch:
                 return shares
             except RangeError as error:
                 pusher = desk.hardest_push(shares)
+                if pusher is None:
+                    buyer, why = self.act.account.address, f"nobody is listed, the model stays as it is: {error}"
+                    self.journal.remark(self.number, buyer, "out of range", why)
+                    return {}
                 self.journal.remark(self.number, pusher, "out of range", f"left out of the aggregate: {error}")
                 del left[pusher]
 

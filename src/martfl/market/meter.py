@@ -1,17 +1,20 @@
 """How many scores a seller has given each buyer since it last sold to it: across epochs, models, restarts and markets.
 
 A score is one number about an update that nobody has paid for. With enough of them a buyer could read the update, so a
-seller counts them for each buyer's wallet, in one file for all its markets on all chains, and refuses when the terms'
-number is reached.
+seller counts them for each buyer's wallet, in one file for all its markets on all chains, and refuses when its own
+number is reached, or the terms' where that is smaller: terms are the buyer's.
 
 A sale forgives what may be known by then: the answers in its own market, and those in other markets of the buyer where
 the seller asks no more than the sale paid, in the same money. So whoever is answered `limit` times about updates of an
 ask has paid that ask. A sale in a cheap market, or in coins of no worth, opens no dear one.
+
+The same file says when something of the wallet may have to go on chain: transactions of one wallet wait for each other,
+whatever the market.
 """
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +26,11 @@ CREATE TABLE IF NOT EXISTS answers (chain INTEGER, buyer TEXT, market TEXT, epoc
                                     PRIMARY KEY (chain, buyer, market, epoch, baseline));
 CREATE TABLE IF NOT EXISTS sales (chain INTEGER, buyer TEXT, market TEXT, epoch INTEGER,
                                   PRIMARY KEY (chain, buyer, market, epoch));
+CREATE TABLE IF NOT EXISTS windows (chain INTEGER, market TEXT, key INTEGER, first INTEGER, last INTEGER);
 CREATE TABLE IF NOT EXISTS asks (chain INTEGER, market TEXT, token TEXT, ask TEXT, PRIMARY KEY (chain, market));
 """
 OPEN = """SELECT DISTINCT chain, market, token, ask FROM answers LEFT JOIN asks USING (chain, market) WHERE buyer = ?"""
+ANSWERS = 16  # that a seller gives a buyer between two sales, unless it says otherwise
 KNOWN = "SELECT 1 FROM answers WHERE chain = ? AND buyer = ? AND market = ? AND epoch = ? AND baseline = ?"
 
 
@@ -47,6 +52,15 @@ class Stall:
     def money(self) -> str:
         """The token, in one spelling."""
         return self.token.lower()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """Seconds in which something may have to go on chain: a key, or a commitment."""
+
+    key: bool
+    first: int
+    last: int
 
 
 class Meter:
@@ -100,6 +114,19 @@ class Meter:
                 if (chain, market) == stall.place or (same_money and int(ask) <= price):
                     where = "buyer = ? AND chain = ? AND market = ?"
                     self._db.execute(f"DELETE FROM answers WHERE {where}", (buyer, chain, market))
+
+    def announce(self, stall: Stall, windows: Iterable[Window]) -> None:
+        """When this market may want a transaction that cannot wait, so that other markets of the wallet make room."""
+        rows = [(*stall.place, one.key, one.first, one.last) for one in windows]
+        with self._change():
+            self._db.execute("DELETE FROM windows WHERE chain = ? AND market = ?", stall.place)
+            self._db.executemany("INSERT INTO windows VALUES (?, ?, ?, ?, ?)", rows)
+
+    def pressing(self, stall: Stall, *, now: int, keys_alone: bool) -> list[int]:
+        """The last seconds of windows that are open now in other markets on this chain."""
+        query = "SELECT last FROM windows WHERE chain = ? AND market <> ? AND first <= ? AND last >= ? AND key >= ?"
+        with self._turn:
+            return [int(row[0]) for row in self._db.execute(query, (*stall.place, now, now, keys_alone)).fetchall()]
 
     @contextmanager
     def _change(self) -> Iterator[None]:

@@ -14,12 +14,15 @@ def write_model(journal: Path, epoch: int, file: bytes) -> Path:
     return _written(journal / FOLDER / f"epoch-{epoch}.model", file)
 
 
-def keep_model(journal: Path, epoch: int, file: bytes, terms: Terms) -> None:
-    """The newest model and no other, with the market's terms: what a seller keeps."""
+def keep_model(journal: Path, epoch: int, file: bytes, terms: Terms, *, base: int) -> None:
+    """The newest model, the one that it was made from, and the market's terms: what a seller keeps.
+
+    The newest may fail yet; then the one before stands.
+    """
     write_model(journal, epoch, file)
     _written(journal / FOLDER / TERMS, to_toml(terms).encode())
     for older, path in find_models(journal).items():
-        if older < epoch:
+        if older < epoch and older != base:
             path.unlink()
 
 

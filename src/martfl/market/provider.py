@@ -25,14 +25,14 @@ from martfl.market.conduct import Conduct, Honest
 from martfl.market.errors import MarketError, MessageError
 from martfl.market.guard import Guard
 from martfl.market.journal import Journal
-from martfl.market.meter import Meter, Stall
+from martfl.market.meter import ANSWERS, Meter, Stall
 from martfl.market.models import keep_model
 from martfl.market.rules import check_code, check_contract
 from martfl.market.sealing import seal
 from martfl.market.settling import Settler
 from martfl.market.shelf import Shelf
 from martfl.market.sketching import check_draw, entries_of, make_scorer
-from martfl.market.steps import BaselineSeen, KeyGiven, ModelChecked
+from martfl.market.steps import BaselineSeen, Joined, KeyGiven, ModelChecked
 from martfl.market.task import check_task
 from martfl.market.terms import Terms
 from martfl.market.watching import Watching
@@ -56,6 +56,7 @@ class Provider:
     account: LocalAccount
     name: str = ""
     ask: int | None = None  # what an update costs; the terms' ask where it is not named
+    answers: int = ANSWERS  # scores for one buyer between two sales, at most; the terms may ask for fewer
     overflow: Overflow = "clip"
     conduct: Conduct = field(default_factory=Honest)
     trusting: bool = False  # give keys though this wallet could not pay to put one on chain
@@ -67,16 +68,21 @@ class Provider:
         check_contract(self.terms, self.trading, self.settler)
         self.acquirer = self.trading.terms().acquirer
         self.market = wire.MarketId(self.trading.chain.chain_id, self.trading.address)
+        self._check_journal()
         price = self.terms.money.ask if self.ask is None else self.ask
         if not 0 <= price <= self.terms.money.reward:
             raise MarketError(f"an ask lies in 0..{self.terms.money.reward}, the reward, got {price}")
+        if self.answers < self.terms.scoring.baselines:
+            raise MarketError(
+                f"an epoch here asks for {self.terms.scoring.baselines} scores, you give a buyer {self.answers} "
+                "between two sales: allow more, or do not sell here"
+            )
         chain_id, contract, token = self.market.chain_id, self.market.contract, self.terms.money.token
         self.stall = Stall(chain_id=chain_id, market=contract, buyer=self.acquirer, token=token)
         self.shelf = Shelf(self.settler, self.journal, self.market, self.account.address, price, self.overflow)
         self.guard = Guard(self.terms, self.trading, self.account, self.shelf, self.trusting)
-        self.watching = Watching(
-            self.terms, self.trading, self.settler, self.journal, self.account, self.shelf, self._sold
-        )
+        parts = (self.terms, self.trading, self.settler, self.journal, self.account, self.shelf)
+        self.watching = Watching(*parts, self.meter, self.stall, self._sold)
 
     # --- requests ------------------------------------------------------------------------------------------------
 
@@ -158,7 +164,7 @@ class Provider:
             raise MarketError(f"baseline {number} of epoch {epoch} was another one; each is answered once")
         name = f"score {number}"
         if (reply := self.journal.blob(epoch, name)) is None:
-            limit, ask = self.terms.scoring.answers, self.shelf.ask
+            limit, ask = min(self.answers, self.terms.scoring.answers), self.shelf.ask
             self.meter.spend(self.stall, epoch=epoch, baseline=number, ask=ask, limit=limit)
             reply = self._score(epoch, request)
             self.journal.keep(epoch, name, reply)
@@ -188,7 +194,8 @@ class Provider:
         except MarketError as error:
             self.journal.remark(request.epoch, self.acquirer, "false model", str(error))
             return ms.FileVerdict(epoch=request.epoch, accepted=False, reason=wire.line(str(error)))
-        keep_model(self.journal.folder, request.epoch, request.body, self._located())
+        base = self.trading.read_epoch(request.epoch).base
+        keep_model(self.journal.folder, request.epoch, request.body, self._located(), base=base)
         return ms.FileVerdict(epoch=request.epoch, accepted=True)
 
     def collect(self, request: ms.Closed) -> ms.ClaimPaid:
@@ -214,6 +221,14 @@ class Provider:
     def _located(self) -> Terms:
         """The terms with where the market is, for who reads them beside the model."""
         return replace(self.terms, chain=replace(self.terms.chain, contract=self.trading.address))
+
+    def _check_journal(self) -> None:
+        mine = Joined(chain=self.market.chain_id, contract=self.market.contract, wallet=self.account.address)
+        if (found := self.journal.once(0, Joined, lambda: mine)) != mine:
+            raise MarketError(
+                f"the journal in {self.journal.folder} is of {found.wallet} in the market {found.contract} on chain "
+                f"{found.chain}: this is {mine.wallet} in {mine.contract} on chain {mine.chain}"
+            )
 
     def _sold(self, epoch: int, price: int) -> None:
         self.meter.sold(self.stall, epoch=epoch, price=price)

@@ -14,6 +14,7 @@ from martfl.chain.trading import Trading
 from martfl.market.errors import MarketError
 from martfl.market.journal import NAME, Journal
 from martfl.market.models import FOLDER, TERMS, find_models
+from martfl.market.rules import check_code, check_contract
 from martfl.market.settling import make_settler
 from martfl.market.steps import MarketOpened, Measurement, Over
 from martfl.market.task import make_task
@@ -70,14 +71,18 @@ def find_held(folder: Path) -> Held:
 
 
 def open_model(held: Held, chain: Chain, *, epoch: int | None = None) -> Published:
-    """The model of an epoch, or the one that stands; every value is held against the chain."""
+    """The model of an epoch, or the one that stands; the terms and every value are held against the chain."""
     trading = open_trading(chain, held.terms.chain.contract, since=held.terms.chain.since)
+    check_code(trading)
     chosen = _standing(held, trading) if epoch is None else epoch
     if chosen not in held.models:
         known = ", ".join(map(str, sorted(held.models))) or "none"
         raise MarketError(f"there is no model of epoch {chosen} beside the journal; there are: {known}")
     layout, task = _layout(held.terms)
     settler = make_settler(held.terms, parameters=layout.size)
+    check_contract(held.terms, trading, settler)  # what names and scales the numbers
+    if chosen and not (phase := trading.read_epoch(chosen).phase).stands:
+        raise MarketError(f"the model of epoch {chosen} does not stand on chain: the epoch is {phase.name}")
     file = held.models[chosen].read_bytes()
     settler.check(trading, file, epoch=chosen)
     model = np.asarray(settler.floats(file), np.float32)

@@ -6,6 +6,16 @@ from martfl.market.step import Sent, Step
 
 
 @dataclass(frozen=True, kw_only=True)
+class Joined(Step):
+    """Whose journal this is, and of which market: contracts on two chains may have one address."""
+
+    step = "joined"
+    chain: int
+    contract: str
+    wallet: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class CommitSent(Step):
     """The commitment is on chain; `sent` where we sent it ourselves."""
 

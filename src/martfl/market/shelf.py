@@ -102,7 +102,8 @@ class Shelf:
         return np.asarray(self.settler.numbers.dequantise(self.integers(epoch)))
 
     def _lesson(self, epoch: int, file: bytes, task: Task, data: Data) -> Lesson:
-        seed = int.from_bytes(hashlib.sha256(f"{epoch}/{self.seller}".encode()).digest()[:4], "big")
+        where = f"{self.market.chain_id}/{self.market.contract}/{epoch}/{self.seller}"  # no two markets get one update
+        seed = int.from_bytes(hashlib.sha256(where.encode()).digest()[:4], "big")
         before = self.journal.blob(MODELS, f"model {epoch - 1}")
         earlier = self._model(before) if before is not None else None
         return Lesson(task, data, self._model(file), earlier, seed)

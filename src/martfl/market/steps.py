@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from martfl.market.seller_steps import BaselineSeen as BaselineSeen
 from martfl.market.seller_steps import Collected as Collected
 from martfl.market.seller_steps import CommitSent as CommitSent
+from martfl.market.seller_steps import Joined as Joined
 from martfl.market.seller_steps import KeyGiven as KeyGiven
 from martfl.market.seller_steps import KeyRevealed as KeyRevealed
 from martfl.market.seller_steps import ModelChecked as ModelChecked

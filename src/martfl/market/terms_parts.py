@@ -101,11 +101,13 @@ class ReputationTerms:
 
     `exclude_after`: after how many offences (forged scores, missing keys, false updates) a provider is no longer bought
     from; 0: never. `newcomers`: the largest share of the reward that goes to asks of wallets that never delivered here
-    an update with the score they gave; it counts once somebody has.
+    an update with the score they gave, and about their share of the sellers; it counts once somebody has. `dearest`:
+    how many equal parts of the reward one provider may ask for and still be dealt with.
     """
 
     exclude_after: int = 2
     newcomers: float = 0.5
+    dearest: float = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -114,3 +114,5 @@ def _judging(terms: StatedTerms) -> Iterator[Rule]:
     yield terms.reputation.exclude_after >= 0, "reputation.exclude_after must not be negative"
     share = terms.reputation.newcomers
     yield 0.0 < share <= 1.0, f"reputation.newcomers must lie in (0, 1], got {share}"
+    dearest = terms.reputation.dearest
+    yield dearest >= 1.0, f"reputation.dearest must be at least 1, got {dearest}"

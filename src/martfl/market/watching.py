@@ -7,13 +7,14 @@
 
 Whoever cannot keep one transaction out of the chain for the margin cannot cheat an honest seller. Transactions of one
 wallet wait for each other, so what can wait (claims; refutations that have the time) is not sent while a key or a
-commitment may fall due before it is through, and no commitment while a key may. What is relied on for good (a purchase,
+commitment may fall due before it is through, in this market or in another one of the wallet, and no commitment while a
+key may. What is relied on for good (a purchase,
 an end) is read in a block that counts; what is due is judged by the second in which a transaction of now would run.
 """
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from eth_account.signers.local import LocalAccount
@@ -26,6 +27,7 @@ from martfl.chain.trading import Done, Trading
 from martfl.market.errors import MarketError
 from martfl.market.journal import Journal
 from martfl.market.link import NoClock, counted_time
+from martfl.market.meter import Meter, Stall, Window
 from martfl.market.settling import Acting, Settler
 from martfl.market.shelf import Shelf
 from martfl.market.steps import Collected, CommitSent, KeyGiven, KeyRevealed, Sent
@@ -47,6 +49,8 @@ class Watching:
     journal: Journal
     account: LocalAccount
     shelf: Shelf
+    meter: Meter
+    stall: Stall
     sold: Callable[[int, int], None]  # told of every epoch that paid, and how much
     _turn: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
@@ -59,6 +63,7 @@ class Watching:
         failed: list[Exception] = []
         with self._turn:
             epochs = self._open()
+            self.meter.announce(self.stall, self._announced(epochs))
             for duty in (self._reveal_in_time, self._commit_in_time, self._defend, self._collect):
                 for epoch in epochs:
                     try:
@@ -188,10 +193,26 @@ class Watching:
         return bool(owed) and self._pressing() is not None
 
     def _pressing(self, *, besides: int = 0) -> int | None:
-        """The end of a window that ends soon, and in which a key or a commitment may have to go on chain; or none."""
+        """The end of a window that ends soon, and in which a key or a commitment may have to go on chain; or none.
+
+        Of other markets, a commitment waits for keys alone: two that waited for each other would both be late.
+        """
         now, ahead = self.trading.chain.next_second(), AHEAD * self.terms.deadlines.margin
         ends = [self._window(epoch) for epoch in self._open() if epoch != besides]
-        return max((end for end in ends if end - ahead <= now <= end), default=None)
+        elsewhere = self.meter.pressing(self.stall, now=now, keys_alone=bool(besides))
+        soon = [end for end in ends if end - ahead <= now <= end]
+        return max([*soon, *elsewhere], default=None)
+
+    def _announced(self, epochs: Iterable[int]) -> list[Window]:
+        """When something of these epochs may have to go on chain, from when on nothing else should be on its way."""
+        ahead, found = AHEAD * self.terms.deadlines.margin, []
+        for epoch in epochs:
+            times, state = self.trading.deadlines(epoch), self.trading.read_provider(epoch, self.account.address).state
+            if state is State.ABSENT:
+                found.append(Window(key=False, first=times.commit - ahead, last=times.commit))
+            if state in (State.ABSENT, State.COMMITTED, State.BOUGHT):
+                found.append(Window(key=True, first=times.keys - ahead, last=times.keys))
+        return found
 
     def _window(self, epoch: int) -> int:
         """The end of the window in which an epoch may still want something of us; 0: none."""

@@ -95,8 +95,10 @@ def _loaded(place: str) -> Base:
     path = Path(place)
     source = _unpacked(path) if path.suffix == ".gguf" else path
     try:
-        model = transformers.AutoModelForCausalLM.from_pretrained(str(source), dtype=torch.float32)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(str(source))
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            str(source), dtype=torch.float32, trust_remote_code=False
+        )
+        tokenizer = transformers.AutoTokenizer.from_pretrained(str(source), trust_remote_code=False)
     except (OSError, ValueError) as error:
         raise TaskError(f"{place} is not a language model that transformers can load: {error}") from error
     model.requires_grad_(False).eval()

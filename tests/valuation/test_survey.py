@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sellers_world import World
 
-from martfl.valuation import Information, statement, value_updates
+from martfl.errors import InputError
+from martfl.valuation import Appraisal, Information, appraisals, statement, value_updates
 
 
 class Judge:
@@ -76,9 +77,29 @@ def test_nobody_kept_is_nobody_paid(world) -> None:
     assert valued.weights.size == 0 and account.model is not None
 
 
+def told(world, updates):
+    valued = sell(world, updates)[1]
+    return appraisals(valued)[0], float(valued.weights[0])
+
+
 def test_a_seller_is_told_what_it_added_and_why_it_gets_its_share(world) -> None:
-    updates = updates_of(world, [400] * 6)
-    plain = statement(sell(world, updates)[1], 0)
-    assert "added +" in plain and "that is your share of the reward" in plain
-    long = statement(sell(world, [10 * updates[0], *updates[1:]])[1], 0)
-    assert "long or under suspicion" in long
+    updates = updates_of(world, [400] * 8)
+    plain, weight = told(world, updates)
+    said = statement(plain, weight=weight)
+    assert f"added {plain.added:+.3g} to" in said and f"holds {plain.share:.1%} ({plain.low:.1%} to" in said
+    assert said.endswith("and that is your part of the bonus.")
+    long, weight = told(world, [10 * updates[0], *updates[1:]])
+    assert f"part of the bonus is {weight:.1%}: your update is long" in statement(long, weight=weight)
+
+
+def test_few_sellers_are_told_that_little_is_known(world) -> None:
+    few, weight = told(world, updates_of(world, [400] * 3))
+    assert "tell little about their sellers yet" in statement(few, weight=weight / 2)
+
+
+@pytest.mark.parametrize("wrong", [{"added": np.nan}, {"low": 0.6}, {"high": 1.1}, {"error": -1.0}, {"clarity": 2.0}])
+def test_numbers_that_make_no_sense_are_no_appraisal(wrong) -> None:
+    sound = {"added": 0.1, "error": 0.01, "share": 0.5, "low": 0.4, "high": 0.6, "clarity": 0.9}
+    Appraisal(**sound)
+    with pytest.raises(InputError, match="appraisal"):
+        Appraisal(**{**sound, **wrong})

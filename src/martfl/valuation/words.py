@@ -1,18 +1,62 @@
-"""What a seller is told of its pay, in plain English."""
+"""What a seller is told of its pay: the numbers, and the same in plain English. They get their words only here."""
 
 import math
+from dataclasses import dataclass, fields
 
+from martfl.errors import InputError
+from martfl.valuation.information import NINETY
 from martfl.valuation.survey import Valued
 
+CLEAR = 0.5  # how much of the differences must be believed for them to decide the most
+ALIKE = 0.02  # of a share: smaller differences are not worth a word
 
-def statement(valued: Valued, seller: int) -> str:
-    """Two sentences: what its update added, and its share with the reason for it."""
-    added, error = valued.added[seller], valued.added_error[seller]
-    share, low, high = (x[seller] for x in (valued.worth.shares, valued.worth.low, valued.worth.high))
-    weight = valued.weights[seller]
-    first = f"Your update added {added:+.4f} ± {error:.4f} to the model's goodness on a row of the buyer's data."
-    second = f"Your data hold {share:.1%} of what all sold ones hold together ({low:.1%} to {high:.1%})"
-    if math.isclose(weight, share, rel_tol=0.01, abs_tol=1e-6):
-        return f"{first} {second}, and that is your share of the reward."
-    cause = "others' updates were cut back" if weight > share else "your update is long or under suspicion"
-    return f"{first} {second}; since {cause}, your share of the reward is {weight:.1%}."
+
+@dataclass(frozen=True, kw_only=True)
+class Appraisal:
+    """What one update added, and what it is worth among those of its epoch."""
+
+    added: float  # to the model's mean goodness on a root row
+    error: float  # its standard error over the rows
+    share: float  # of what all valued updates hold together
+    low: float  # nine cases in ten lie between these
+    high: float
+    clarity: float  # how much of the differences between sellers is believed
+
+    def __post_init__(self) -> None:
+        wrong = [f.name for f in fields(self) if not math.isfinite(getattr(self, f.name))]
+        if wrong:
+            raise InputError(f"{wrong[0]} of an appraisal must be finite, got {getattr(self, wrong[0])}")
+        if self.error < 0 or not 0.0 <= self.low <= self.share <= self.high <= 1.0 or not 0.0 <= self.clarity <= 1.0:
+            raise InputError(f"an appraisal has 0 ≤ low ≤ share ≤ high ≤ 1 and an error of at least 0, got {self}")
+
+
+def appraisals(valued: Valued) -> list[Appraisal]:
+    """[k] one for each valued update."""
+    worth = valued.worth
+    numbers = zip(valued.added, valued.added_error, worth.shares, worth.low, worth.high, strict=True)
+    names = ("added", "error", "share", "low", "high")
+    return [
+        Appraisal(**dict(zip(names, map(float, one), strict=True)), clarity=float(worth.clarity)) for one in numbers
+    ]
+
+
+def statement(told: Appraisal, *, weight: float) -> str:
+    """What the update added, what its data hold, and why its part of the bonus is `weight`."""
+    low, high = (told.added + side * NINETY * told.error for side in (-1, 1))
+    first = f"Your update added {told.added:+.3g} to the model's goodness on a row of the buyer's data"
+    second = f"Of what the updates in the model hold together, yours holds {told.share:.1%}"
+    range_ = f"({told.low:.1%} to {told.high:.1%})"
+    return f"{first} (nine times in ten {low:+.3g} to {high:+.3g}). {second} {range_}{_why(told, weight)}."
+
+
+def _why(told: Appraisal, weight: float) -> str:
+    """From what it holds to what it gets."""
+    if math.isclose(weight, told.share, rel_tol=ALIKE, abs_tol=1e-4):
+        return ", and that is your part of the bonus"
+    if told.clarity < CLEAR:
+        cause = "the updates tell little about their sellers yet, so that the selection's weights count more"
+    elif weight > told.share:
+        cause = "others' updates were cut back"
+    else:
+        cause = "your update is long, or under suspicion"
+    return f". Your part of the bonus is {weight:.1%}: {cause}"

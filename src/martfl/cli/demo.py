@@ -46,6 +46,9 @@ class MarketOptions:
     malicious: Annotated[float | None, typer.Option(help="Share of malicious providers of digits (0.3).")] = None
     settlement: Annotated[str, typer.Option(help="exact or sampled.")] = "exact"
     rule: Annotated[str, typer.Option(help="Selection rule: evidence, or martfl as in the paper.")] = "evidence"
+    value: Annotated[
+        str, typer.Option(help="What weights go by: information (what updates add), or none (as the rule weighs).")
+    ] = "information"
     seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0
 
 

@@ -8,7 +8,6 @@ import logging
 
 from martfl.chain.network import RevertedError
 from martfl.chain.state import MAX_PROVIDERS, WHOLE, SignedClaim
-from martfl.errors import InputError
 from martfl.market import messages as ms
 from martfl.market.codec import from_json, to_json
 from martfl.market.errors import JournalError, MessageError
@@ -74,8 +73,10 @@ def read_appraisal(body: bytes) -> Appraised:
         raise MessageError(f"an appraisal has at most {MOST_APPRAISAL} bytes, got {len(body)}")
     try:
         found = from_json(Appraised.step, body.decode())
-    except (UnicodeDecodeError, json.JSONDecodeError, JournalError, InputError) as error:
+    except (UnicodeDecodeError, json.JSONDecodeError, JournalError) as error:
         raise MessageError(f"the appraisal cannot be read: {error}") from error
-    if not isinstance(found, Appraised) or not 0.0 <= found.weight <= 1.0:
-        raise MessageError(f"an appraisal's weight lies in [0, 1], got {found}")
+    if not (isinstance(found, Appraised) and 0.0 <= found.weight <= 1.0 and found.value.sound):
+        raise MessageError(
+            f"an appraisal has shares in [0, 1], each in its interval, and no negative error; got {found}"
+        )
     return found

@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass, fields
 
-from martfl.errors import InputError
 from martfl.valuation.information import NINETY
 from martfl.valuation.survey import Valued
 
@@ -22,12 +21,12 @@ class Appraisal:
     high: float
     clarity: float  # how much of the differences between sellers is believed
 
-    def __post_init__(self) -> None:
-        wrong = [f.name for f in fields(self) if not math.isfinite(getattr(self, f.name))]
-        if wrong:
-            raise InputError(f"{wrong[0]} of an appraisal must be finite, got {getattr(self, wrong[0])}")
-        if self.error < 0 or not 0.0 <= self.low <= self.share <= self.high <= 1.0 or not 0.0 <= self.clarity <= 1.0:
-            raise InputError(f"an appraisal has 0 ≤ low ≤ share ≤ high ≤ 1 and an error of at least 0, got {self}")
+    @property
+    def sound(self) -> bool:
+        """Whether the numbers make sense: not where somebody else made them up."""
+        finite = all(math.isfinite(getattr(self, field.name)) for field in fields(self))
+        shares = 0.0 <= self.low <= self.share <= self.high <= 1.0
+        return finite and shares and self.error >= 0 and 0.0 <= self.clarity <= 1.0
 
 
 def appraisals(valued: Valued) -> list[Appraisal]:

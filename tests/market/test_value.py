@@ -12,7 +12,7 @@ from martfl.market.conduct import Honest
 from martfl.market.errors import MessageError
 from martfl.market.paying import read_appraisal
 from martfl.market.steps import Appraised, Selected
-from martfl.valuation import Appraisal, ByValue, statement
+from martfl.valuation import Appraisal, ByValue, brief, statement
 
 ROWS = 80
 RIDER, NOISY, COPY = 7, 8, 9
@@ -130,7 +130,7 @@ def test_a_seller_is_told_what_the_buyer_wrote_down(market, epoch):
             assert told is None
             continue
         assert told == Appraised(weight=market.weights(epoch)[name] / WHOLE, value=judged[name].value)
-        assert f"added {told.value.added:+.3g} to" in statement(told.value, weight=told.weight)
+        assert f"your update added {brief(told.value)}" in statement(told.value, weight=told.weight)
 
 
 SOUND = Appraised(weight=0.2, value=Appraisal(added=0.1, error=0.01, share=0.2, low=0.1, high=0.3, clarity=0.9))

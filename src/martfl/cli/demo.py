@@ -109,7 +109,8 @@ def _lines(options: "DemoOptions", *, quiet: bool) -> Iterator[tuple[Line, Calla
 
 
 def _story(result: "DemoResult") -> list[Any]:
-    return [_epochs(result), _parties(result), MARKS, *_reasons(result), *_told(result), _money(result)]
+    added = _added(result)
+    return [_epochs(result), _parties(result), MARKS, *added, *_reasons(result), *_told(result), _money(result)]
 
 
 def _told(result: "DemoResult") -> list[str]:
@@ -168,6 +169,23 @@ def _mark(epoch: Any, name: str) -> str:
     if name in epoch.prices:
         return "[yellow]o[/]"
     return "[yellow]-[/]" if name in epoch.dropped else "[dim]·[/]"
+
+
+def _added(result: "DemoResult") -> list[Any]:
+    """What updates added in the last epoch whose model has any, and the part of the bonus that this came to."""
+    from martfl.valuation import brief, brief_share
+
+    told = [epoch for epoch in result.epochs if epoch.added]
+    if not told:
+        return []
+    last = told[-1]
+    order = sorted(last.added, key=lambda name: -last.weights[name])
+    rows = [
+        (escape(name), brief(one), brief_share(one), f"{100 * last.weights[name]:.1f} %")
+        for name, one in ((name, last.added[name]) for name in order)
+    ]
+    title = f"What updates added in epoch {last.epoch} on a row of the buyer's data (nine times in ten)"
+    return [table(title, ("provider", "added", "of all value", "of the bonus"), rows), ""]
 
 
 def _reasons(result: "DemoResult") -> list[str]:

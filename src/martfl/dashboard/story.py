@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
+from martfl.valuation import Appraisal
+
 WHOLE = 1 << 16  # what the integer weights of an epoch sum to
 
 
@@ -74,6 +76,7 @@ class Turn:
     role: str = ""  # empty until it is judged
     reason: str = ""  # empty until the epoch is over
     weight: float = 0.0  # part of the aggregate
+    value: Appraisal | None = None  # what its update added; None until the epoch is over, or where nobody measured it
     checked: bool = False  # found the published model to be the one on chain
     paid: int | None = None  # None: not known yet
     offence: str = ""  # what it was caught at
@@ -205,6 +208,7 @@ class Story:
     chain_id: int = 0
     acquirer: str = ""
     rule: str = ""
+    value: str = ""  # what weights go by
     scheme: str = ""
     parameters: int = 0
     token: str = ""  # empty or zero: the chain's own coin

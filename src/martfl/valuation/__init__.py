@@ -7,7 +7,7 @@ from martfl.valuation.information import Information, Sale, Worth
 from martfl.valuation.pay import pay
 from martfl.valuation.strategy import Both, ByValue
 from martfl.valuation.survey import Valued, value_updates
-from martfl.valuation.words import Appraisal, appraisals, statement
+from martfl.valuation.words import Appraisal, appraisals, brief, brief_share, statement
 
 __all__ = [
     "Account",
@@ -21,6 +21,8 @@ __all__ = [
     "Valued",
     "Worth",
     "appraisals",
+    "brief",
+    "brief_share",
     "combine",
     "find_common",
     "pack_account",

@@ -7,6 +7,7 @@ from martfl.valuation.information import NINETY
 from martfl.valuation.survey import Valued
 
 CLEAR = 0.5  # how much of the differences must be believed for them to decide the most
+MOST_PLACES = 6
 ALIKE = 0.02  # of a share: smaller differences are not worth a word
 
 
@@ -39,13 +40,25 @@ def appraisals(valued: Valued) -> list[Appraisal]:
     ]
 
 
+def brief(told: Appraisal) -> str:
+    """What the update added, with its interval."""
+    places = min(MOST_PLACES, max(2, -math.floor(math.log10(told.error)))) if told.error > 0 else MOST_PLACES
+    low, high = told.added - NINETY * told.error, told.added + NINETY * told.error
+    return f"{told.added:+.{places}f} ({low:+.{places}f} to {high:+.{places}f})"
+
+
+def brief_share(told: Appraisal) -> str:
+    """What the update holds of all, with its interval."""
+    return f"{100 * told.share:.1f} ({100 * told.low:.1f} to {100 * told.high:.1f}) %"
+
+
 def statement(told: Appraisal, *, weight: float) -> str:
-    """What the update added, what its data hold, and why its part of the bonus is `weight`."""
-    low, high = (told.added + side * NINETY * told.error for side in (-1, 1))
-    first = f"Your update added {told.added:+.3g} to the model's goodness on a row of the buyer's data"
-    second = f"Of what the updates in the model hold together, yours holds {told.share:.1%}"
-    range_ = f"({told.low:.1%} to {told.high:.1%})"
-    return f"{first} (nine times in ten {low:+.3g} to {high:+.3g}). {second} {range_}{_why(told, weight)}."
+    """What the update added, what it holds of all, and why its part of the bonus is `weight`."""
+    return (
+        f"To the model's goodness on a row of the buyer's data, your update added {brief(told)}. Of what the updates "
+        f"in the model hold together, yours holds {brief_share(told)}{_why(told, weight)}. "
+        "Nine times in ten the truth is within the brackets."
+    )
 
 
 def _why(told: Appraisal, weight: float) -> str:
@@ -58,4 +71,4 @@ def _why(told: Appraisal, weight: float) -> str:
         cause = "others' updates were cut back"
     else:
         cause = "your update is long, or under suspicion"
-    return f". Your part of the bonus is {weight:.1%}: {cause}"
+    return f". Your part of the bonus is {100 * weight:.1f} %: {cause}"

@@ -146,6 +146,20 @@ def payment(
 
 
 @app.command()
+def paid(
+    file: Annotated[Path, typer.Argument(help="Markets that were measured before.")] = Path(
+        "results/benches/payment-h200.json"
+    ),
+    json: JsonFlag = False,
+) -> None:
+    """Payments of larger markets that were measured before, as tables in Markdown."""
+    from martfl.bench.payment_kept import kept_tables, read_kept
+
+    kept = read_kept(file)
+    emit(kept, as_json=json, render=lambda: [f"{text}\n" for text in kept_tables(kept)])
+
+
+@app.command()
 def valuation(
     datasets: Annotated[str, typer.Option(help="Names separated by commas.")] = "digits",
     participants: Annotated[int, typer.Option(min=3, help="Sellers and the buyer.")] = 31,

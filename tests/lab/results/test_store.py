@@ -5,8 +5,8 @@ import gzip
 import io
 import json
 import multiprocessing
-from concurrent.futures import ProcessPoolExecutor
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 

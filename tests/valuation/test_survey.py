@@ -94,6 +94,7 @@ def test_a_seller_is_told_what_it_added_and_why_it_gets_its_share(world) -> None
 def test_few_sellers_are_told_that_little_is_known(world) -> None:
     few, weight = told(world, updates_of(world, [400] * 3))
     assert "tell little about their sellers yet" in statement(few, weight=weight / 2)
+    assert few.low < few.share / 3 and few.high > 2 * few.share  # an equal share, for want of knowledge
 
 
 @pytest.mark.parametrize(

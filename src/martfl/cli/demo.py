@@ -27,6 +27,7 @@ Line = Callable[[int, str, str], None]  # epoch, step, what there is to say abou
 SHARES = ("accuracy", "auc", "likelihood")  # measures that are shares of one
 STEPS = 5  # that an epoch tells about
 MARKS = "+ in the model  o bought, no weight  - left out  · not chosen  ! caught\n"
+IN_BRACKETS = "in brackets: where the truth is, nine times in ten\n"
 DELAY = (
     "sampled settlement: every epoch waits for a delay of 2^24 squarings, about 20 s of one core, and for a proof; "
     "before the first, the circuit's key is made, about a minute"
@@ -184,8 +185,8 @@ def _added(result: "DemoResult") -> list[Any]:
         (escape(name), brief(one), brief_share(one), f"{100 * last.weights[name]:.1f} %")
         for name, one in ((name, last.added[name]) for name in order)
     ]
-    title = f"What updates added in epoch {last.epoch} on a row of the buyer's data (nine times in ten)"
-    return [table(title, ("provider", "added", "of all value", "of the bonus"), rows), ""]
+    title = f"What updates added in epoch {last.epoch}, on a row of the buyer's data"
+    return [table(title, ("provider", "added", "of all value", "of the bonus"), rows), IN_BRACKETS]
 
 
 def _reasons(result: "DemoResult") -> list[str]:

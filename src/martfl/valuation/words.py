@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass, fields
 
+import numpy as np
+
 from martfl.valuation.information import NINETY
 from martfl.valuation.survey import Valued
 
@@ -31,12 +33,18 @@ class Appraisal:
 
 
 def appraisals(valued: Valued) -> list[Appraisal]:
-    """[k] one for each valued update."""
+    """[k] one for each valued update.
+
+    Before anything is seen, sellers' worth differs by a factor e either way, and √(1 − clarity) of that is left after
+    it. An interval is never narrower: a share that was shrunk to its equal part is not known to be equal.
+    """
     worth = valued.worth
-    numbers = zip(valued.added, valued.added_error, worth.shares, worth.low, worth.high, strict=True)
-    names = ("added", "error", "share", "low", "high")
+    left = math.exp(NINETY * math.sqrt(1.0 - worth.clarity))
+    low, high = np.minimum(worth.low, worth.shares / left), np.maximum(worth.high, np.minimum(1.0, worth.shares * left))
+    columns = (valued.added, valued.added_error, worth.shares, low, high)
     return [
-        Appraisal(**dict(zip(names, map(float, one), strict=True)), clarity=float(worth.clarity)) for one in numbers
+        Appraisal(added=added, error=error, share=share, low=least, high=most, clarity=float(worth.clarity))
+        for added, error, share, least, most in zip(*(column.tolist() for column in columns), strict=True)
     ]
 
 

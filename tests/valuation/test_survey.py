@@ -86,9 +86,13 @@ def test_a_seller_is_told_what_it_added_and_why_it_gets_its_share(world) -> None
     plain, weight = told(world, updates)
     said = statement(plain, weight=weight)
     assert plain.sound
-    assert f"your update added {brief(plain)}." in said and f"yours holds {brief_share(plain)}, and that is" in said
+    assert (
+        f"your update added {brief(plain)}." in said and f"yours holds {brief_share(plain)}, and your part of" in said
+    )
     long, weight = told(world, [10 * updates[0], *updates[1:]])
-    assert f"part of the bonus is {100 * weight:.1f} %: your update is long" in statement(long, weight=weight)
+    assert f"part of the bonus is {100 * weight:.1f} %: the selection cut your update back" in statement(
+        long, weight=weight
+    )
 
 
 def test_few_sellers_are_told_that_little_is_known(world) -> None:

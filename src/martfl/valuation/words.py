@@ -10,7 +10,7 @@ from martfl.valuation.survey import Valued
 
 CLEAR = 0.5  # how much of the differences must be believed for them to decide the most
 MOST_PLACES = 6
-ALIKE = 0.02  # of a share: smaller differences are not worth a word
+ALIKE = 0.05  # of a share: smaller differences are not worth a word
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,11 +72,11 @@ def statement(told: Appraisal, *, weight: float) -> str:
 def _why(told: Appraisal, weight: float) -> str:
     """From what it holds to what it gets."""
     if math.isclose(weight, told.share, rel_tol=ALIKE, abs_tol=1e-4):
-        return ", and that is your part of the bonus"
+        return f", and your part of the bonus, {100 * weight:.1f} %, follows from that"
     if told.clarity < CLEAR:
         cause = "the updates tell little about their sellers yet, so that the selection's weights count more"
     elif weight > told.share:
-        cause = "others' updates were cut back"
+        cause = "the selection cut others back more"
     else:
-        cause = "your update is long, or under suspicion"
+        cause = "the selection cut your update back, for its length or for what speaks against it"
     return f". Your part of the bonus is {100 * weight:.1f} %: {cause}"

@@ -156,7 +156,10 @@ def paid(
     from martfl.bench.payment_kept import kept_tables, read_kept
 
     kept = read_kept(file)
-    emit(kept, as_json=json, render=lambda: [f"{text}\n" for text in kept_tables(kept)])
+    if json:
+        emit(kept, as_json=True, render=list)
+    else:
+        typer.echo("\n\n".join(kept_tables(kept)))  # lines of Markdown, which no width breaks
 
 
 @app.command()

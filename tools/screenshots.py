@@ -20,7 +20,7 @@ from martfl.market import steps as st
 from martfl.market.journal import NAME
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
-LATER = (st.Aggregated, st.ModelPosted, st.HandedOut, st.Proved, st.Paid, st.Over)  # what the live page waits for
+LATER = (st.Aggregated, st.ModelPosted, st.HandedOut, st.Proved, st.PaidOut, st.Over)  # what the live page waits for
 
 
 def browser() -> webdriver.Chrome:

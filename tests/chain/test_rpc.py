@@ -10,8 +10,8 @@ import urllib.request
 
 import pytest
 
+from martfl.amounts import GWEI
 from martfl.chain.network import ChainError, RevertedError
-from martfl.chain.rpc import GWEI
 from martfl.errors import InputError
 
 pytestmark = pytest.mark.anvil

@@ -75,11 +75,13 @@ def test_a_resumed_demo_takes_its_own_options(demo):
 def test_a_failed_epoch_says_that_the_penalty_is_forfeited(tmp_path):
     said = []
     with Journal(tmp_path) as journal:
-        journal.record(1, st.Paid(paid={"0x1": 3 * 10**16}, refunded=97 * 10**16, sent=(), traffic=st.Traffic()))
+        journal.record(1, st.PaidOut(paid={"0x1": 3 * 10**16}, refunded=97 * 10**16, sent=(), traffic=st.Traffic()))
         journal.record(
             1,
             st.Over(
-                phase="FAILED", refunded=97 * 10**16, quality=st.Measured(measure="accuracy", values={"accuracy": 0.5})
+                phase="FAILED",
+                refunded=97 * 10**16,
+                quality=st.Measurement(measure="accuracy", values={"accuracy": 0.5}),
             ),
         )
         Telling(journal, lambda *line: said.append(line))(1, "over", "as the market says it")

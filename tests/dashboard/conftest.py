@@ -46,7 +46,7 @@ def demo(demo_folder, tmp_path):
 
 
 def measured(accuracy):
-    return st.Measured(measure="accuracy", values={"accuracy": accuracy})
+    return st.Measurement(measure="accuracy", values={"accuracy": accuracy})
 
 
 def address(i):
@@ -83,16 +83,16 @@ def made_up_steps(epoch, *, providers, names, outcome, late):
         st.Invited(invited=members, names=title, signed=committed, traffic=traffic),
         st.Relayed(sent=(replace(sent, function="commit_models"),)),
         st.Offers(committed=committed, shown=shown, traffic=traffic),
-        st.Scores(scores=tuple(scores)),
+        st.BaselineScores(scores=tuple(scores)),
         st.Ordered(providers=(*listed, caught)),
         st.Purchased(prices=prices, sent=replace(sent, function="buy")),
         st.Selected(rule="evidence", baselines=1, judged=judged, traffic=traffic),
-        st.Accepted(providers=(caught,), sent=replace(sent, function="accept")),
+        st.Acceptance(providers=(caught,), sent=replace(sent, function="accept")),
         st.Aggregated(digest="ab" * 32),
         st.ModelPosted(weights={} if failed else weights, sent=replace(sent, function="publish_model")),
         st.HandedOut(asked=len(committed), accepted=committed, traffic=traffic),
         st.Proved(sent=()),
-        st.Paid(paid=paid, refunded=back, sent=(replace(sent, function="claim_rewards"),), traffic=traffic),
+        st.PaidOut(paid=paid, refunded=back, sent=(replace(sent, function="claim_rewards"),), traffic=traffic),
         st.Over(phase=outcome, refunded=back, quality=measured(0.5 + 0.02 * epoch)),
     ]
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from martfl.dashboard.charts import WIDTH, Axis, bars, line_chart, score_chart, stack
 from martfl.dashboard.people import in_order
-from martfl.dashboard.story import Epoch, Stage, Turn
+from martfl.dashboard.story import EpochStory, Stage, Turn
 
 numbers = st.floats(-1e6, 1e6)
 roles = st.sampled_from(
@@ -36,7 +36,7 @@ def test_every_judged_provider_is_on_the_score_chart(found):
     turns = tuple(
         Turn(provider=str(i), score=score, role=role, weight=weight) for i, (score, role, weight) in enumerate(found)
     )
-    epoch = Epoch(number=1, stage=Stage.OVER, turns=turns)
+    epoch = EpochStory(number=1, stage=Stage.OVER, turns=turns)
     root = ElementTree.fromstring(score_chart(epoch, {str(i): "<x>" for i in range(len(found))}))
     assert len([g for g in root.iter("g") if g.get("class") == "mark"]) == len(found)
 
@@ -56,7 +56,7 @@ def test_bars_are_in_proportion():
 
 @given(st.floats(1e-4, 1.0))
 def test_no_two_gridlines_have_the_same_label(weight):
-    epoch = Epoch(
+    epoch = EpochStory(
         number=1, stage=Stage.OVER, turns=(Turn(provider="a", score=0.5, role="high quality", weight=weight),)
     )
     texts = ElementTree.fromstring(score_chart(epoch, {"a": "a"})).iter("text")
@@ -74,7 +74,7 @@ def test_names_on_the_score_chart_do_not_touch(found):
     turns = tuple(Turn(provider=str(i), score=score, role="dropped") for i, (score, _) in enumerate(found))
     names = {str(i): name for i, (_, name) in enumerate(found)}
     texts = list(
-        ElementTree.fromstring(score_chart(Epoch(number=1, stage=Stage.OVER, turns=turns), names)).iter("text")
+        ElementTree.fromstring(score_chart(EpochStory(number=1, stage=Stage.OVER, turns=turns), names)).iter("text")
     )
     tags = [(float(t.get("x")), float(t.get("y")), len(t.text)) for t in texts if t.get("class") == "tag middle"]
     assert len(tags) == len(found)

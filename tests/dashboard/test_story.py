@@ -13,7 +13,7 @@ from martfl.dashboard.ledger import Ledger, ledger_in
 from martfl.dashboard.reading import read_story
 from martfl.dashboard.sections import sections
 from martfl.dashboard.steps import by_epoch
-from martfl.dashboard.story import STAGES, Delivery, Node, Stage
+from martfl.dashboard.story import STAGES, DeliveryState, Node, Stage
 from martfl.errors import InputError
 from martfl.market import steps as st
 from martfl.market.journal import Journal
@@ -48,7 +48,7 @@ def test_money_is_conserved_and_equals_the_demos_own_account(demo_folder, ledger
         assert {name: turn.ask for name, turn in names.items()} == counted["asks"]
         assert {name: turn.price for name, turn in names.items() if turn.price is not None} == counted["prices"]
         assert {name: turn.bonus for name, turn in names.items() if turn.bonus} == counted["bonus"]
-        assert {n: turn.delivery for n, turn in names.items() if turn.delivery is not Delivery.NONE} == counted[
+        assert {n: turn.delivery for n, turn in names.items() if turn.delivery is not DeliveryState.NONE} == counted[
             "deliveries"
         ]
         assert {name: turn.offence for name, turn in names.items() if turn.offence} == {
@@ -66,7 +66,7 @@ def test_the_forger_is_caught_and_named(demo_folder):
     assert any(alarm.subject == cheat.address and alarm.grave for alarm in story.alarms)
     for _, turn in _turns(story, cheat.address):
         if turn.offence:  # it handed over what it had committed to: its price, and nothing by weight
-            assert turn.weight == 0 and turn.delivery is Delivery.ACCEPTED and turn.paid == turn.price >= turn.ask
+            assert turn.weight == 0 and turn.delivery is DeliveryState.ACCEPTED and turn.paid == turn.price >= turn.ask
 
 
 def test_every_moment_of_a_market_can_be_shown(demo_folder, tmp_path):
@@ -101,7 +101,7 @@ def test_a_forfeited_penalty_is_nobodys(made_up):
     [
         (st.Opened, Stage.TRAINING, "commit"),
         (st.Relayed, Stage.COMMITTING, "commit"),
-        (st.Scores, Stage.SCORING, "buy"),
+        (st.BaselineScores, Stage.SCORING, "buy"),
         (st.Purchased, Stage.BUYING, "buy"),
         (st.Selected, Stage.AGGREGATION, "publish"),
     ],
@@ -138,13 +138,18 @@ def test_how_bought_updates_came_over(made_up):
         journal.record(1, st.Answered(provider=address(20), refuted=3, sent=sent), label="a")
         journal.record(1, st.Answered(provider=address(21), refuted=None, sent=sent), label="b")
         steps = by_epoch(journal.entries())[1].deliveries()
-        assert steps[address(22)] is Delivery.WAITING
+        assert steps[address(22)] is DeliveryState.WAITING
         journal.record(
-            1, st.Over(phase="SETTLED", refunded=0, quality=st.Measured(measure="accuracy", values={"accuracy": 0.5}))
+            1,
+            st.Over(phase="SETTLED", refunded=0, quality=st.Measurement(measure="accuracy", values={"accuracy": 0.5})),
         )
         steps = by_epoch(journal.entries())[1].deliveries()
-    assert {steps[a] for a in bought[:-1]} == {Delivery.LISTED} and steps[bought[-1]] is Delivery.ACCEPTED
-    assert [steps[address(i)] for i in (20, 21, 22)] == [Delivery.REFUTED, Delivery.ACCEPTED, Delivery.SILENT]
+    assert {steps[a] for a in bought[:-1]} == {DeliveryState.LISTED} and steps[bought[-1]] is DeliveryState.ACCEPTED
+    assert [steps[address(i)] for i in (20, 21, 22)] == [
+        DeliveryState.REFUTED,
+        DeliveryState.ACCEPTED,
+        DeliveryState.SILENT,
+    ]
 
 
 # --- scores are an oracle on the epoch's key: two decimals, and only when the epoch is over ---------------------------
@@ -157,7 +162,7 @@ def shown_numbers(story):
 
 
 def test_nothing_tells_of_scores_before_the_epoch_is_over(made_up):
-    for until in (st.Scores, st.Purchased, st.Selected, st.ModelPosted, st.Paid):
+    for until in (st.BaselineScores, st.Purchased, st.Selected, st.ModelPosted, st.PaidOut):
         folder = made_up(epochs=1, providers=5, until=until, folder=made_up.fresh())
         story = read_story(folder)
         (epoch,) = story.epochs

@@ -38,7 +38,7 @@ class Market:
 
     @property
     def name(self):
-        return wire.Market(self.chain.chain_id, self.trading.address)
+        return wire.MarketId(self.chain.chain_id, self.trading.address)
 
     def acquirer(self, link, **options):
         task, root = tiny_task.task(), tiny_task.part(-1)

@@ -12,7 +12,7 @@ from martfl.chain.open import open_trading
 from martfl.chain.state import Phase, State
 from martfl.cli import provider
 from martfl.federation.flower.private import AcquireTaskRequest
-from martfl.federation.flower.tasks import Runtime
+from martfl.federation.flower.tasks import TaskRuntime
 
 pytestmark = pytest.mark.anvil
 
@@ -43,7 +43,7 @@ def test_an_epoch_is_settled_between_processes(site):
     place.invite()
     sellers += [place.join_by_invitation(2, "--epochs", "1")]
     wait_for(lambda: "joined" in place.said(place.wallets[0]), 240, lambda: place.said(place.wallets[0]))
-    stranger = Runtime(f"127.0.0.1:{place.port}", b"not the secret" * 3, place.tls.authority.read_bytes()).client()
+    stranger = TaskRuntime(f"127.0.0.1:{place.port}", b"not the secret" * 3, place.tls.authority.read_bytes()).client()
     with pytest.raises(httpx.HTTPStatusError, match=r"401|403"):
         stranger.AcquireTask(AcquireTaskRequest(supported_task_types=["flwr-serverapp"]))
     place.hasten(1, seconds=300)

@@ -186,9 +186,9 @@ def test_output_of_a_child_is_kept(tmp_path):
     [
         (ms.Committed(epoch=3, digest="ab", signature="cd"), "sealed the update, signed a commitment"),
         (ms.Offered(epoch=3, root="", key_hash="", ask=str(10**16)), "0.0100 ETH for the update"),
-        (ms.Key(epoch=3, body=b"x"), "gave the key"),
-        (ms.Verdict(epoch=3, accepted=False, reason="another"), "NOT the one on chain: another"),
-        (ms.Claimed(epoch=3, amount=str(3 * 10**17)), "it paid 0.3000 ETH"),
+        (ms.KeyAnswer(epoch=3, body=b"x"), "gave the key"),
+        (ms.FileVerdict(epoch=3, accepted=False, reason="another"), "NOT the one on chain: another"),
+        (ms.ClaimPaid(epoch=3, amount=str(3 * 10**17)), "it paid 0.3000 ETH"),
         (ms.Refusal(epoch=3, reason="not open"), "refused a request: not open"),
     ],
     ids=lambda value: value.kind if isinstance(value, ms.Message) else "",

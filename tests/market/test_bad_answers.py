@@ -49,7 +49,7 @@ def other_epoch(provider, request):
 
 
 def other_chain(provider, request):
-    elsewhere = wire.Market(provider.market.chain_id + 1, provider.market.contract)
+    elsewhere = wire.MarketId(provider.market.chain_id + 1, provider.market.contract)
     return wire.encode(changed(provider, request), market=elsewhere, account=provider.account)
 
 
@@ -122,7 +122,7 @@ def test_key_requests(tried):
 
 def test_published_models_and_closings(tried):
     """Nothing hangs on these answers: everybody is paid."""
-    market = tried((ms.Published, ms.Closed))
+    market = tried((ms.PublishedFile, ms.Closed))
     market.check_honest(range(len(market.names)))
 
 
@@ -134,7 +134,7 @@ class Boaster(Provider):
 
     def collect(self, request):
         super().collect(request)
-        return ms.Claimed(epoch=request.epoch, amount="a fortune")
+        return ms.ClaimPaid(epoch=request.epoch, amount="a fortune")
 
 
 class Rejecter(Provider):
@@ -142,7 +142,7 @@ class Rejecter(Provider):
 
     def judge(self, request):
         super().judge(request)
-        return ms.Verdict(epoch=request.epoch, accepted=False, reason="I do not like it")
+        return ms.FileVerdict(epoch=request.epoch, accepted=False, reason="I do not like it")
 
 
 @pytest.mark.parametrize("kind", [Boaster, Rejecter])

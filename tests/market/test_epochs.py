@@ -3,7 +3,7 @@
 import pytest
 
 from martfl.chain.state import WHOLE, Phase, State
-from martfl.market.steps import KeysTaken, ModelPosted, Paid, Purchased, Selected
+from martfl.market.steps import KeysTaken, ModelPosted, PaidOut, Purchased, Selected
 from martfl.selection import STRATEGIES
 
 
@@ -31,7 +31,7 @@ def test_two_epochs_train_the_model_and_pay_by_price_and_weight(build):
         assert len(market.weights(epoch)) == 4 and sum(market.weights(epoch).values()) == WHOLE
         posted = market.acquirer.journal.recall(epoch, ModelPosted)
         assert dict(posted.weights) == market.weights(epoch)
-        assert dict(market.acquirer.journal.recall(epoch, Paid).paid) == market.paid(epoch)
+        assert dict(market.acquirer.journal.recall(epoch, PaidOut).paid) == market.paid(epoch)
     for name in market.names:  # relayed, accepted and paid for: no provider sent a transaction
         assert market.chain.balance(name) - before[name] == market.paid(1)[name] + market.paid(2)[name]
     assert market.chain.balance(market.trading.address) == 0

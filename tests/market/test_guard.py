@@ -107,20 +107,20 @@ def test_a_false_file_is_named_and_stops_nobody(hand):
     hand.publish({0: WHOLE})
     vector = from_bytes(hand.files[1], kind="model", parameters=170)
     vector.values[3] += 1
-    verdict = hand.say(ms.Published(epoch=1, body=to_bytes(vector)))
-    assert isinstance(verdict, ms.Verdict) and not verdict.accepted
+    verdict = hand.say(ms.PublishedFile(epoch=1, body=to_bytes(vector)))
+    assert isinstance(verdict, ms.FileVerdict) and not verdict.accepted
     assert [r.kind for r in hand.market.providers[0].journal.remarks()][-1:] == ["false model"]
-    assert hand.say(ms.Published(epoch=1, body=hand.files[1])).accepted
+    assert hand.say(ms.PublishedFile(epoch=1, body=hand.files[1])).accepted
     hand.market.watch()
     assert hand.market.paid(1) == {hand.market.names[0]: hand.market.terms.money.reward}
 
 
 def test_epochs_that_do_not_exist_and_messages_that_are_no_requests(hand):
     hand.open()
-    every = (ms.TrainRequest, ms.OfferRequest, ms.ScoreRequest, ms.Closed, ms.Published)
+    every = (ms.TrainRequest, ms.OfferRequest, ms.ScoreRequest, ms.Closed, ms.PublishedFile)
     for message in (*(kind(epoch=7) for kind in every), key_request(hand, 7), ms.SealedRequest(epoch=7, key="07" * 32)):
         assert isinstance(hand.say(message), ms.Refusal)
-    assert refused(hand, ms.Verdict(epoch=1, accepted=True), "does not answer")
+    assert refused(hand, ms.FileVerdict(epoch=1, accepted=True), "does not answer")
 
 
 @pytest.mark.parametrize("key", ["zz", "00" * 5, "00" * 32])
@@ -135,8 +135,8 @@ def test_requests_of_strangers_and_of_other_places_are_refused(hand):
     hand.begin()
     hand.buy(0)
     market = hand.market
-    elsewhere = wire.Market(market.place.chain_id + 1, market.place.contract)
-    another = wire.Market(market.place.chain_id, "0x" + "33" * 20)
+    elsewhere = wire.MarketId(market.place.chain_id + 1, market.place.contract)
+    another = wire.MarketId(market.place.chain_id, "0x" + "33" * 20)
     for options in ({"place": elsewhere}, {"place": another}, {"account": market.sellers[1]}):
         assert isinstance(hand.say(key_request(hand), **options), ms.Refusal)
     assert market.providers[0].journal.recall(1, KeyGiven) is None

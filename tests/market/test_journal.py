@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from martfl.market import codec
 from martfl.market.errors import JournalError
 from martfl.market.journal import NAME, VERSION, Journal
-from martfl.market.steps import KINDS, Aggregated, Collected, KeyGiven, Trained
+from martfl.market.steps import KINDS, Aggregated, Collected, KeyGiven, OwnUpdate
 
 FIRST, SECOND = Collected(amount=5), Collected(amount=6)
 
@@ -54,7 +54,7 @@ def test_a_step_that_fails_is_not_recorded(journal):
     with pytest.raises(ZeroDivisionError):
         journal.once(1, Collected, lambda: 1 // 0)
     assert journal.recall(1, Collected) is None
-    assert journal.once(1, Trained, lambda: Trained()) == Trained() == journal.recall(1, Trained)
+    assert journal.once(1, OwnUpdate, lambda: OwnUpdate()) == OwnUpdate() == journal.recall(1, OwnUpdate)
 
 
 def test_everything_is_there_after_a_restart(journal):

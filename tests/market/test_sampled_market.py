@@ -232,8 +232,8 @@ def test_a_false_file_does_not_keep_a_provider_from_refuting(sample, kit):
     hand, cheated = kit.Hand(market), market.names.index(next(iter(market.weights(1))))
     vector = from_bytes(market.acquirer.model_file(1), kind="model", parameters=170)
     vector.values[0] += 1
-    verdict = hand.say(ms.Published(epoch=1, body=to_bytes(vector)), cheated)
-    assert isinstance(verdict, ms.Verdict) and not verdict.accepted
+    verdict = hand.say(ms.PublishedFile(epoch=1, body=to_bytes(vector)), cheated)
+    assert isinstance(verdict, ms.FileVerdict) and not verdict.accepted
     market.watch()
     check_failed(market)
 

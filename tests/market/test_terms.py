@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from small_task import Softmax
 
 from martfl.chain.exact import ExactTrading
-from martfl.chain.network import Step
+from martfl.chain.network import UnsignedCall
 from martfl.market.acquirer import contract_terms
 from martfl.market.errors import MarketError, TermsError
 from martfl.market.provider import Provider
@@ -273,7 +273,7 @@ def test_the_right_code_with_other_books_is_not_joined(build):
     market = build(providers=1)
     real = market.trading.code_at(market.trading.address)
     copy = bytes.fromhex(f"61{len(real):04x}80600a3d393df3") + real  # returns what follows it, whatever came before
-    receipt = market.chain._send(Step(to=None, data=copy, value=0), account=market.buyer, key=None)
+    receipt = market.chain._send(UnsignedCall(to=None, data=copy, value=0), account=market.buyer, key=None)
     twin = ExactTrading(market.chain, receipt.contract)
     assert twin.code_at(twin.address) == real and twin.terms() == market.trading.terms()
     with pytest.raises(MarketError, match="the code at"):

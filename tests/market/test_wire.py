@@ -12,7 +12,7 @@ from martfl.market import messages as ms
 from martfl.market import wire
 from martfl.market.errors import MessageError
 
-PLACE = wire.Market(1337, "0x" + "aB" * 20)
+PLACE = wire.MarketId(1337, "0x" + "aB" * 20)
 SENDER = Account.from_key(b"\x01" * 32)
 VALUES = {
     int: st.integers(0, 2**40),
@@ -27,7 +27,7 @@ EXAMPLE = wire.encode(ms.Scored(epoch=3, baseline=1, body=b"answer" * 20), marke
 @given(message=MESSAGES)
 def test_what_is_encoded_is_decoded(message):
     data = wire.encode(message, market=PLACE, account=SENDER)
-    assert wire.decode(data, market=wire.Market(1337, PLACE.contract.lower())) == (message, SENDER.address)
+    assert wire.decode(data, market=wire.MarketId(1337, PLACE.contract.lower())) == (message, SENDER.address)
 
 
 @given(data=st.binary(max_size=400))
@@ -69,11 +69,11 @@ def test_any_json_as_a_head(head):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"market": wire.Market(1337, "0x" + "11" * 20)}, "the message is for market"),
-        ({"market": wire.Market(1, PLACE.contract)}, "the message is for market"),
+        ({"market": wire.MarketId(1337, "0x" + "11" * 20)}, "the message is for market"),
+        ({"market": wire.MarketId(1, PLACE.contract)}, "the message is for market"),
         ({"sender": "0x" + "11" * 20}, "must be signed by"),
         ({"epoch": 4}, "must be about epoch 4"),
-        ({"kind": ms.Key}, "a message of kind 'key given' was due"),
+        ({"kind": ms.KeyAnswer}, "a message of kind 'key given' was due"),
         ({"most": 0, "pad": 70_000}, "an answer here has at most 0 bytes"),
     ],
 )
@@ -128,7 +128,7 @@ def test_every_request_has_an_answer_and_every_kind_its_name():
 )
 def test_a_sealed_body_is_bound_to_chain_market_epoch_party_and_kind(one, other):
     def context(chain, market, epoch, what):
-        return wire.Market(chain, "0x" + market * 20).context(epoch, "0x" + "CC" * 20, what)
+        return wire.MarketId(chain, "0x" + market * 20).context(epoch, "0x" + "CC" * 20, what)
 
     assert (context(*one) == context(*other)) == (one == other)
     assert b"cc" * 20 in context(*one)

@@ -58,7 +58,7 @@ class Market:
         self.names = [account.address for account in self.sellers]
         parts = {"terms": self.terms, "settler": self.settler, "initial": first}
         self.trading = deploy_market(self.chain, **parts, account=self.buyer, key=setting.name)
-        self.place = wire.Market(self.chain.chain_id, self.trading.address)
+        self.place = wire.MarketId(self.chain.chain_id, self.trading.address)
         self.open_files = {}
         self.providers = [self._provider(i) for i in range(setting.providers)]
         handlers = {name: self._handler(i) for i, name in enumerate(self.names)}

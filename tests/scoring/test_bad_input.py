@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from martfl.scoring import (
-    MessageError,
     PlainKey,
     ReplyError,
+    ScoreMessageError,
     ScoringError,
     ScoringKey,
     UpdateError,
@@ -107,7 +107,7 @@ def test_every_header_field_is_checked(messages, reseal, kind):
     for at in range(HEADER_BYTES):
         if kind == "reply" and 19 <= at < 27:
             continue  # the length of a reply is checked when the caller names it
-        with pytest.raises(MessageError):
+        with pytest.raises(ScoreMessageError):
             read(reseal(raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :]))
 
 
@@ -123,31 +123,31 @@ def test_refusals_name_the_field_and_both_values(messages, reseal):
         (31, f"seed must be {bytes(32).hex()}, got 01{bytes(31).hex()}"),
         (HEADER_BYTES - 1, "public key must be the one that its header names"),
     ]:
-        with pytest.raises(MessageError, match=text):
+        with pytest.raises(ScoreMessageError, match=text):
             read(reseal(raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :]))
-    with pytest.raises(MessageError, match="digest must match its content"):
+    with pytest.raises(ScoreMessageError, match="digest must match its content"):
         read(raw[:-1] + bytes([raw[-1] ^ 1]))
-    with pytest.raises(MessageError, match="truncated: 1 bytes are missing"):
+    with pytest.raises(ScoreMessageError, match="truncated: 1 bytes are missing"):
         read(raw[:-1])
-    with pytest.raises(MessageError, match="must end with its digest"):
+    with pytest.raises(ScoreMessageError, match="must end with its digest"):
         read(raw + b"\0")
-    with pytest.raises(MessageError, match="truncated"):
+    with pytest.raises(ScoreMessageError, match="truncated"):
         read(b"")
 
 
 def test_words_beyond_the_modulus_are_refused_before_seal_sees_them(messages, reseal):
     for kind in ("reply", "secret"):
         raw, read = messages[kind]
-        with pytest.raises(MessageError, match="residue below its modulus"):
+        with pytest.raises(ScoreMessageError, match="residue below its modulus"):
             read(reseal(raw[: HEADER_BYTES + 1] + b"\xff" * 20 + raw[HEADER_BYTES + 21 :]))
     raw, read = messages["baseline"]
-    with pytest.raises(MessageError, match="residue below its modulus"):
+    with pytest.raises(ScoreMessageError, match="residue below its modulus"):
         read(reseal(raw[: -DIGEST_BYTES - 11] + b"\xff" * 11 + raw[-DIGEST_BYTES:]))
 
 
 def test_a_constant_beyond_the_modulus_is_refused(messages, reseal):
     raw, read = messages["reply"]
-    with pytest.raises(MessageError, match="residue below its modulus"):
+    with pytest.raises(ScoreMessageError, match="residue below its modulus"):
         read(reseal(raw[:HEADER_BYTES] + EXACT.ring.q.to_bytes(8, "little") + raw[HEADER_BYTES + 8 :]))
 
 
@@ -206,7 +206,7 @@ def test_vectors_without_a_direction_are_refused_on_both_sides(messages, key, up
 @pytest.mark.parametrize("message", [None, 7, "text", [1, 2], [b"ab", "c"], object()])
 def test_what_is_not_bytes_is_refused(key, message):
     for read in (key.decrypt_score, ScoringKey.from_bytes, lambda raw: score_under_encryption(raw, UPDATE)):
-        with pytest.raises(MessageError, match=r"must (be|come in) bytes"):
+        with pytest.raises(ScoreMessageError, match=r"must (be|come in) bytes"):
             read(message)
 
 

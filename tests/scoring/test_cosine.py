@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from martfl.scoring import SCORE_ERROR, SCORE_TOLERANCE, ScoringKey, UpdateError, check_score, cosine
+from martfl.scoring import CHEAT_TOLERANCE, SCORE_ERROR, ScoringKey, UpdateError, check_score, cosine
 from martfl.scoring import score_under_encryption as answer
 
 finite = st.floats(-1e300, 1e300, allow_subnormal=False).map(lambda x: 0.0 if abs(x) < 1e-300 else x)
@@ -59,9 +59,9 @@ def test_scoring_one_update_and_delivering_another_is_caught(key, normal):
 def test_the_tolerance_is_the_border():
     g, u = [1.0, 0.0], [1.0, 1.0]
     honest = math.sqrt(0.5)
-    assert SCORE_ERROR < SCORE_TOLERANCE
-    assert check_score(honest + 0.9 * SCORE_TOLERANCE, g, u)
-    assert not check_score(honest + 1.1 * SCORE_TOLERANCE, g, u)
+    assert SCORE_ERROR < CHEAT_TOLERANCE
+    assert check_score(honest + 0.9 * CHEAT_TOLERANCE, g, u)
+    assert not check_score(honest + 1.1 * CHEAT_TOLERANCE, g, u)
     assert check_score(honest + 0.09, g, u, tolerance=0.1)
     with pytest.raises(UpdateError, match=r"tolerance must lie in \[0, 2\), got nan"):
         check_score(0.0, g, u, tolerance=float("nan"))

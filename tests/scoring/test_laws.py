@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from martfl.scoring import SCORE_ERROR, MessageError, ScoringError, cosine, scorer
+from martfl.scoring import SCORE_ERROR, ScoreMessageError, ScoringError, cosine, scorer
 
 SIZES = [1, 2, 3, 2047, 2048, 2049, 4095, 4096, 4097, 9000]
 LAW = settings(max_examples=25)
@@ -121,25 +121,25 @@ def test_another_key_another_length_and_another_kind_are_named(scheme, normal):
     key, other, g = scheme.generate(), scheme.generate(), normal(300, 0)
     message = key.encrypt_baseline(g)
     reply = scheme.score(message, g)
-    with pytest.raises(MessageError, match=f"fingerprint must be {other.fingerprint.hex()}, got"):
+    with pytest.raises(ScoreMessageError, match=f"fingerprint must be {other.fingerprint.hex()}, got"):
         other.decrypt_score(reply)
-    with pytest.raises(MessageError, match="length must be 301, got 300"):
+    with pytest.raises(ScoreMessageError, match="length must be 301, got 300"):
         key.decrypt_score(reply, parameters=301)
-    with pytest.raises(MessageError, match="length must be 299, got 300"):
+    with pytest.raises(ScoreMessageError, match="length must be 299, got 300"):
         scheme.score(message, g[:299])
-    with pytest.raises(MessageError, match="kind must be baseline, got reply"):
+    with pytest.raises(ScoreMessageError, match="kind must be baseline, got reply"):
         scheme.score(reply, g)
-    with pytest.raises(MessageError, match="kind must be reply, got baseline"):
+    with pytest.raises(ScoreMessageError, match="kind must be reply, got baseline"):
         key.decrypt_score(message)
-    with pytest.raises(MessageError, match="kind must be secret, got reply"):
+    with pytest.raises(ScoreMessageError, match="kind must be secret, got reply"):
         scheme.restore(reply)
 
 
 def test_schemes_refuse_each_other(normal):
     plain, ckks, g = scorer("plain"), scorer("ckks"), normal(10, 0)
-    with pytest.raises(MessageError, match="scheme must be ckks, got plain"):
+    with pytest.raises(ScoreMessageError, match="scheme must be ckks, got plain"):
         ckks.score(plain.generate().encrypt_baseline(g), g)
-    with pytest.raises(MessageError, match="scheme must be plain, got ckks"):
+    with pytest.raises(ScoreMessageError, match="scheme must be plain, got ckks"):
         plain.score(ckks.generate().encrypt_baseline(g), g)
     with pytest.raises(ScoringError, match="must be ckks or plain, got 'bfv'"):
         scorer("bfv")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from martfl.bench.scoring_attacks import ROW, Epoch, Victim, read_coordinates
+from martfl.bench.scoring_attacks import ROW, ScoredEpoch, Victim, read_coordinates
 from martfl.bench.scoring_privacy import bench_privacy
 from martfl.scoring import SCORE_ERROR, scorer
 
@@ -40,7 +40,7 @@ def test_many_epochs_of_one_update_undo_the_mixing():
     """What the page says of sellers that sell the same again: fresh seeds average the others away."""
     victim = Victim(PARAMETERS, np.random.default_rng(0))
     rng = np.random.default_rng(1)
-    shares = read_coordinates(victim, (Epoch(victim.update, ENTRIES, rng) for _ in range(150)))
+    shares = read_coordinates(victim, (ScoredEpoch(victim.update, ENTRIES, rng) for _ in range(150)))
     expected = 150 / (150 + PARAMETERS / ENTRIES - 1)
     assert shares[-1] == pytest.approx(expected, abs=0.12)
 
@@ -49,7 +49,7 @@ def test_many_epochs_of_one_update_undo_the_mixing():
 def test_the_study_asks_what_the_real_exchange_answers(entries):
     """A one-hot baseline through CKKS, beside the study's own short cut."""
     victim = Victim(PARAMETERS, np.random.default_rng(0))
-    epoch = Epoch(victim.update, entries, np.random.default_rng(1))
+    epoch = ScoredEpoch(victim.update, entries, np.random.default_rng(1))
     scheme = scorer("ckks", sketch=epoch.sketch)
     key = scheme.generate()
     row = victim.used[0] * ROW + np.arange(ROW)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from martfl.scoring import SCORE_ERROR, MessageError, Sketch, UpdateError, check_score, cosine, score_error, scorer
+from martfl.scoring import SCORE_ERROR, ScoreMessageError, Sketch, UpdateError, check_score, cosine, score_error, scorer
 
 SEED, M, K = bytes(range(32)), 30_000, 4096
 
@@ -101,17 +101,17 @@ def test_another_seed_another_size_and_no_sketch_at_all_are_named(scheme, normal
     reply = scheme.score(message, g)
     elsewhere = scorer(scheme.name, sketch=Sketch(bytes(32), K))
     smaller = scorer(scheme.name, sketch=Sketch(SEED, K // 2))
-    with pytest.raises(MessageError, match=f"seed must be {bytes(32).hex()}, got {SEED.hex()}"):
+    with pytest.raises(ScoreMessageError, match=f"seed must be {bytes(32).hex()}, got {SEED.hex()}"):
         elsewhere.score(message, g)
-    with pytest.raises(MessageError, match="entries must be 2048, got 4096"):
+    with pytest.raises(ScoreMessageError, match="entries must be 2048, got 4096"):
         smaller.score(message, g)
-    with pytest.raises(MessageError, match="entries must be 0, got 4096"):
+    with pytest.raises(ScoreMessageError, match="entries must be 0, got 4096"):
         scorer(scheme.name).score(message, g)
-    with pytest.raises(MessageError, match="seed must be"):
+    with pytest.raises(ScoreMessageError, match="seed must be"):
         elsewhere.restore(key.to_bytes())
-    with pytest.raises(MessageError, match="length must be 29999, got 30000"):
+    with pytest.raises(ScoreMessageError, match="length must be 29999, got 30000"):
         scheme.score(message, g[1:])
-    with pytest.raises(MessageError, match="length must be 29999, got 30000"):
+    with pytest.raises(ScoreMessageError, match="length must be 29999, got 30000"):
         key.decrypt_score(reply, parameters=M - 1)
 
 

@@ -16,6 +16,7 @@ from martfl.tasks.base_model import SMALL, base_identity
 from martfl.tasks.layout import Vector
 from martfl.tasks.lora_task import LoraTask, lora
 from martfl.tasks.speeches import by_play, load_speeches
+from martfl.values import Json
 
 TEST_PLAY, TEST_SPEECHES = "hamlet", 32
 
@@ -38,7 +39,7 @@ def bench_adapters(
     plays = by_play(load_speeches())
     test = plays.pop(TEST_PLAY)[:TEST_SPEECHES]
     shares = list(plays.values())[:sellers]
-    given: dict[str, Any] = {"base": base, "identity": base_identity(base), "steps": steps, "tokens": tokens}
+    given: Json = {"base": base, "identity": base_identity(base), "steps": steps, "tokens": tokens}
     kinds = [("A fixed", rank, False), ("both free, half the rank", max(1, rank // 2), True), ("both free", rank, True)]
     found = []
     for name, own, both in kinds:

@@ -37,7 +37,7 @@ class OnChain:
 
 
 @dataclass(frozen=True)
-class Code:
+class CodeSize:
     """A contract's bytes on chain, and how many more the chain would take."""
 
     bytes: int
@@ -57,7 +57,7 @@ class GasReport:
     epoch_first: int
     per_provider: int  # what one provider sends that does without relays: commitment and claim
     dollars: dict[str, float]
-    code: dict[str, Code]
+    code: dict[str, CodeSize]
     on_chain: OnChain
     sampled: Sampled | None = field(default=None)
 
@@ -83,7 +83,7 @@ def bench_gas(*, providers: int, samples: tuple[int, ...], gwei: float, coin: fl
         epoch_first=exact.epoch(first=True),
         per_provider=own,
         dollars=dollars,
-        code={name: Code(size, MAX_CODE_BYTES - size) for name, size in codes.items()},
+        code={name: CodeSize(size, MAX_CODE_BYTES - size) for name, size in codes.items()},
         on_chain=on_chain,
         sampled=sampled,
     )

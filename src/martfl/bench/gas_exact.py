@@ -16,9 +16,9 @@ from martfl.bench.gas_terms import ASK, DEPOSIT, LENET, WINDOW, even_weights, ma
 from martfl.chain.embedded import EmbeddedChain
 from martfl.chain.exact import ExactTrading
 from martfl.chain.signing import sign_commit
-from martfl.chain.state import ExactModel, ExactStart, Layout, Listing, Offer, SignedClaim
+from martfl.chain.state import ExactModel, ExactStart, Listing, Offer, PackingTerms, SignedClaim
 from martfl.settlement.exact import Commitment, CommitmentKey, generator_root, refutation, seal
-from martfl.settlement.exact.false_leaf import Refutation
+from martfl.settlement.exact.false_leaf import ExactRefutation
 from martfl.settlement.exact.sealed import leaf_tree, split_body
 
 EPOCH = ("new_epoch", "deposit", "commit_models", "buy", "publish_model", "claim_rewards", "claim_reward (acquirer)")
@@ -40,12 +40,12 @@ class Exact:
 
 
 @dataclass(frozen=True)
-class FalseUpdate:
+class FalseExactUpdate:
     """A sealed update with one false leaf, ready to be sold, revealed and refuted."""
 
     offer: Offer
     secret: bytes
-    refutation: Refutation
+    refutation: ExactRefutation
 
 
 def bench_exact(chain: EmbeddedChain, *, providers: int) -> Exact:
@@ -53,7 +53,7 @@ def bench_exact(chain: EmbeddedChain, *, providers: int) -> Exact:
     acquirer, *sellers = chain.accounts[: providers + 1]
     key = CommitmentKey.load(parameters=LENET)
     start = ExactStart(
-        layout=Layout(
+        layout=PackingTerms(
             parameters=LENET,
             bits=key.layout.bits,
             width=key.layout.width,
@@ -88,7 +88,7 @@ def _epoch(
     trading: ExactTrading,
     acquirer: LocalAccount,
     sellers: list[LocalAccount],
-    false: FalseUpdate,
+    false: FalseExactUpdate,
 ) -> dict[str, int]:
     opened = trading.new_epoch(amount=DEPOSIT, account=acquirer)
     epoch, gas = opened.epoch, {"new_epoch": opened.gas}
@@ -134,7 +134,7 @@ def _deliver(
     epoch: int,
     acquirer: LocalAccount,
     sellers: list[LocalAccount],
-    false: FalseUpdate,
+    false: FalseExactUpdate,
 ) -> dict[str, int]:
     """Steps that a smooth epoch does without, each undone."""
     before = chain.snapshot()
@@ -160,7 +160,7 @@ def _claim(
     }
 
 
-def _false_update(key: CommitmentKey, provider: str) -> FalseUpdate:
+def _false_update(key: CommitmentKey, provider: str) -> FalseExactUpdate:
     """Zeros, sealed; then the first value of the first leaf is changed under the seal."""
     secret = secrets.token_bytes(32)
     sealed = seal(np.zeros(key.parameters, np.int64), key, secret)
@@ -168,7 +168,7 @@ def _false_update(key: CommitmentKey, provider: str) -> FalseUpdate:
     root = leaf_tree(*split_body(body, key), key).root
     commitment = sealed.commitment.to_eip2537()
     offer = Offer(provider=provider, commitment=commitment, root=root, key_hash=keccak(secret), ask=ASK)
-    return FalseUpdate(offer, secret, refutation(body, secret, key, 0))
+    return FalseExactUpdate(offer, secret, refutation(body, secret, key, 0))
 
 
 def _random_offer(seller: LocalAccount) -> Offer:

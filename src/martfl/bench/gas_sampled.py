@@ -15,7 +15,7 @@ from web3.contract.contract import ContractFunction
 from martfl.bench.gas_terms import ASK, DEPOSIT, LENET, WINDOW, even_weights, market_terms
 from martfl.chain.embedded import EmbeddedChain
 from martfl.chain.events import SamplesDrawn
-from martfl.chain.network import step_of
+from martfl.chain.network import unsigned_call
 from martfl.chain.sampled import SampledTrading, proof_words, wide
 from martfl.chain.signing import sign_commit
 from martfl.chain.state import Listing, Offer, SampledStart, Sampling
@@ -25,7 +25,7 @@ from martfl.settlement.sampled.groth16 import Proof, VerifyingKey
 from martfl.settlement.sampled.keys import key_hash, key_words
 from martfl.settlement.sampled.merkle import Tree, TreeShape, build_tree
 from martfl.settlement.sampled.poseidon import constants_hash
-from martfl.settlement.sampled.sealed import Refutation, refutation, seal
+from martfl.settlement.sampled.sealed import SampledRefutation, refutation, seal
 from martfl.settlement.sampled.statement import CONSTANTS, FIELD, Shape
 from martfl.settlement.sampled.update import blinding, empty_commitment, make_objection, update_tree
 from martfl.settlement.sampled.vdf import CHALLENGE_BITS, evaluate
@@ -113,14 +113,14 @@ def bench_sampled(chain: EmbeddedChain, *, providers: int, samples: tuple[int, .
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredMarket:
     """One market with all that its epoch needs."""
 
     chain: EmbeddedChain
     trading: SampledTrading
     acquirer: LocalAccount
     sellers: list[LocalAccount]
-    false: "FalseUpdate"  # what the first provider sells; the others sell random bytes
+    false: "FalseSampledUpdate"  # what the first provider sells; the others sell random bytes
     offers: list[Offer]
     trapdoor: Trapdoor
     old: Tree
@@ -137,9 +137,9 @@ def _epoch(chain: EmbeddedChain, *, providers: int, samples: int, optimistic: bo
     old, new = (build_tree(rng.integers(0, 1 << 24, LENET), bits=24) for _ in range(2))
     start = _start(shape, trapdoor.key(), old, optimistic=optimistic)
     trading = SampledTrading.deploy(chain, terms=market_terms(acquirer, start), account=acquirer)
-    false = FalseUpdate.make(shape)
+    false = FalseSampledUpdate.make(shape)
     offers = [false.offer(sellers[0].address), *(_random_offer(seller) for seller in sellers[1:])]
-    measured = Measured(chain, trading, acquirer, sellers, false, offers, trapdoor, old, new, shape)
+    measured = MeasuredMarket(chain, trading, acquirer, sellers, false, offers, trapdoor, old, new, shape)
     gas = _until_published(measured)
     gas |= _settle(measured)
     gas["code sampled"] = len(trading.code_at(trading.address))
@@ -148,7 +148,7 @@ def _epoch(chain: EmbeddedChain, *, providers: int, samples: int, optimistic: bo
     return gas
 
 
-def _until_published(m: Measured) -> dict[str, int]:
+def _until_published(m: MeasuredMarket) -> dict[str, int]:
     gas = {"new_epoch": m.trading.new_epoch(amount=DEPOSIT, account=m.acquirer).gas}
     chain_id, market = m.chain.chain_id, m.trading.address
     digests = [offer.digest(chain_id=chain_id, market=market, epoch=1) for offer in m.offers]
@@ -167,7 +167,7 @@ def _until_published(m: Measured) -> dict[str, int]:
     return gas | {"publish_model": published.gas}
 
 
-def _refute(m: Measured) -> dict[str, int]:
+def _refute(m: MeasuredMarket) -> dict[str, int]:
     """The update with a false word is revealed and refuted; undone."""
     before, offer = m.chain.snapshot(), m.offers[0]
     gas = {"reveal": m.trading.reveal(1, offer=offer, secret=m.false.secret, account=m.sellers[0]).gas}
@@ -176,7 +176,7 @@ def _refute(m: Measured) -> dict[str, int]:
     return gas
 
 
-def _settle(m: Measured) -> dict[str, int]:
+def _settle(m: MeasuredMarket) -> dict[str, int]:
     m.chain.travel(1)
     drawn = m.trading.draw_samples(1, account=m.sellers[0])
     delay = evaluate(drawn.event(SamplesDrawn).seed, squarings=STEPS)
@@ -197,7 +197,7 @@ def _settle(m: Measured) -> dict[str, int]:
     return gas | {"groth16": _inner_gas(m.trading, check, m.acquirer)}
 
 
-def _refute_commitment(m: Measured) -> dict[str, int]:
+def _refute_commitment(m: MeasuredMarket) -> dict[str, int]:
     """The first provider shows that the random number posted for it is not its commitment; undone."""
     before, secret = m.chain.snapshot(), m.false.secret
     tree = update_tree(np.zeros(LENET, np.uint16), secret=secret, shape=m.shape)
@@ -209,22 +209,22 @@ def _refute_commitment(m: Measured) -> dict[str, int]:
 
 def _inner_gas(trading: SampledTrading, call: ContractFunction, account: LocalAccount) -> int:
     """Gas of a check alone: sent as a transaction of its own, less what every transaction costs."""
-    data = bytes(step_of(call, value=0).data)
+    data = bytes(unsigned_call(call, value=0).data)
     used = trading.chain.send(call, account=account).gas_used
     return used - BASE - sum(16 if byte else 4 for byte in data)
 
 
 @dataclass(frozen=True)
-class FalseUpdate:
+class FalseSampledUpdate:
     """Zeros, sealed, then one word changed under the seal: ready to be sold, revealed and refuted."""
 
     secret: bytes
     commitment: bytes
-    refutation: Refutation
+    refutation: SampledRefutation
     root: bytes
 
     @classmethod
-    def make(cls, shape: Shape) -> "FalseUpdate":
+    def make(cls, shape: Shape) -> "FalseSampledUpdate":
         """For updates of LeNet's size."""
         tree, secret = TreeShape(parameters=LENET, bits=shape.update_bits), secrets.token_bytes(32)
         sealed = seal(np.zeros(LENET, np.uint16), tree, secret)

@@ -2,7 +2,7 @@
 
 from eth_account.signers.local import LocalAccount
 
-from martfl.chain.state import WHOLE, ExactStart, SampledStart, Terms
+from martfl.chain.state import WHOLE, ContractTerms, ExactStart, SampledStart
 
 LENET = 44_426  # parameters of LeNet on 28 × 28 images
 WINDOW = 3_600  # seconds
@@ -10,9 +10,9 @@ DEPOSIT = 10**18
 ASK = 10**15
 
 
-def market_terms(acquirer: LocalAccount, settlement: ExactStart | SampledStart) -> Terms:
+def market_terms(acquirer: LocalAccount, settlement: ExactStart | SampledStart) -> ContractTerms:
     """The terms of a measured market, whatever its scheme."""
-    return Terms(
+    return ContractTerms(
         acquirer=acquirer.address,
         commit_window=WINDOW,
         buy_window=WINDOW,

@@ -20,7 +20,7 @@ from martfl.bench.resources import ResourceWatch
 from martfl.bench.subjects import Subject, make_subject
 from martfl.chain.embedded import EmbeddedChain
 from martfl.chain.network import Receipt
-from martfl.chain.network import Step as Transaction
+from martfl.chain.network import UnsignedCall as Transaction
 from martfl.federation.local import EmbeddedClock, LocalLink
 from martfl.market.acquirer import Acquirer, deploy_market
 from martfl.market.journal import Journal
@@ -28,9 +28,10 @@ from martfl.market.meter import Meter
 from martfl.market.provider import Provider
 from martfl.market.settling import make_settler
 from martfl.market.steps import (
-    Accepted,
+    Acceptance,
     Aggregated,
     Answered,
+    BaselineScores,
     HandedOut,
     Invited,
     KeysTaken,
@@ -38,11 +39,10 @@ from martfl.market.steps import (
     Offers,
     Ordered,
     Over,
-    Paid,
+    PaidOut,
     Proved,
     Purchased,
     Relayed,
-    Scores,
     Selected,
     Step,
     Traffic,
@@ -51,7 +51,7 @@ from martfl.market.terms import read_terms
 from martfl.selection import Buyer, Selection, Strategy
 from martfl.selection.strategy import State
 from martfl.tasks.layout import Vector
-from martfl.tasks.protocol import Task, as_task
+from martfl.tasks.protocol import Data, Task, as_task
 
 AFTER = {
     "open": "commit",
@@ -62,10 +62,10 @@ AFTER = {
 LARGE = 40_000  # parameters from which padding to whole ciphertexts no longer counts
 STEPS: dict[str, tuple[type[Step], ...]] = {
     "commit": (Invited, Relayed, Offers),
-    "score": (Scores,),
+    "score": (BaselineScores,),
     "deliver": (Ordered, Purchased, KeysTaken),
     "aggregate": (Aggregated,),
-    "settle": (Accepted, ModelPosted, HandedOut, Proved, Answered, Paid, Over),
+    "settle": (Acceptance, ModelPosted, HandedOut, Proved, Answered, PaidOut, Over),
 }
 MESSAGES = {
     "commit": ("train", "offer"),
@@ -125,7 +125,7 @@ class TimedTask:
     resources: ResourceWatch
     name: str
 
-    def train(self, model: Vector, data: Any, *, seed: int) -> Vector:
+    def train(self, model: Vector, data: Data, *, seed: int) -> Vector:
         """Timed."""
         with self.watch.running(), self.resources.during(self.name):
             return self.inner.train(model, data, seed=seed)
@@ -230,7 +230,7 @@ class _Sums:
 
     def traffic(self) -> Traffic:
         """Of the whole epoch."""
-        return self.journal.all_of(Paid)[0].traffic
+        return self.journal.all_of(PaidOut)[0].traffic
 
     def _took(self, kind: type[Step]) -> float:
         return sum(entry.seconds for entry in self.journal.entries(1) if isinstance(entry.value, kind))

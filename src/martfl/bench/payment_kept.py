@@ -10,9 +10,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from martfl.errors import InputError
+from martfl.values import Json
 
 OURS, EQUAL = "information", "equal"
 ALIKE, SIZES, LABELS = "iid", "size", "noise"
@@ -28,7 +28,7 @@ MISSING = "–"
 
 
 @dataclass(frozen=True)
-class Market:
+class PaidMarket:
     """One market that was run."""
 
     dataset: str
@@ -44,13 +44,13 @@ class Market:
 
 
 @dataclass(frozen=True)
-class Kept:
+class PaidMarkets:
     """What was measured, and on which machine."""
 
     machine: str
-    markets: tuple[Market, ...]
+    markets: tuple[PaidMarket, ...]
 
-    def of(self, dataset: str, market: str, driver: str) -> list[Market]:
+    def of(self, dataset: str, market: str, driver: str) -> list[PaidMarket]:
         """The seeds of one market."""
         wanted = (dataset, market, driver)
         return [one for one in self.markets if (one.dataset, one.market, one.driver) == wanted]
@@ -61,16 +61,16 @@ class Kept:
         return sorted({one.dataset for one in self.markets})
 
 
-def read_kept(path: Path) -> Kept:
+def read_kept(path: Path) -> PaidMarkets:
     """The file's markets."""
     try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return Kept(content["machine"], tuple(Market(**one) for one in content["measured"]))
+        content: Json = json.loads(path.read_text(encoding="utf-8"))
+        return PaidMarkets(content["machine"], tuple(PaidMarket(**one) for one in content["measured"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} holds no payments of markets: {error}") from error
 
 
-def kept_tables(kept: Kept) -> Iterator[str]:
+def kept_tables(kept: PaidMarkets) -> Iterator[str]:
     """Ours by dataset, then fairness beside the rivals', then the conditions."""
     heads = ["", "fair: sizes", "fair: labels", "unsteady", "accuracy: alike", "sizes", "labels", *TRICKS.values()]
     yield _table(heads, [[name, *_ours(kept, name)] for name in kept.datasets])
@@ -81,37 +81,37 @@ def kept_tables(kept: Kept) -> Iterator[str]:
     yield _conditions(kept)
 
 
-def _ours(kept: Kept, name: str) -> list[str]:
+def _ours(kept: PaidMarkets, name: str) -> list[str]:
     unsteady = _mean(kept, name, (SIZES, LABELS), lambda one: one.cv[OURS])
     tricks = [_gain(kept, name, trick) for trick in TRICKS]
     accuracy = [_better(kept, name, market) for market in (ALIKE, SIZES, LABELS)]
     return [_fair(kept, name, SIZES, OURS), _fair(kept, name, LABELS, OURS), unsteady, *accuracy, *tricks]
 
 
-def _fair(kept: Kept, name: str, market: str, way: str) -> str:
+def _fair(kept: PaidMarkets, name: str, market: str, way: str) -> str:
     return _mean(kept, name, (market,), lambda one: one.fair[way] or 0.0)
 
 
-def _mean(kept: Kept, name: str, markets: Sequence[str], value: Callable[[Market], float]) -> str:
+def _mean(kept: PaidMarkets, name: str, markets: Sequence[str], value: Callable[[PaidMarket], float]) -> str:
     found = [value(one) for market in markets for one in kept.of(name, market, OURS)]
     return f"{sum(found) / len(found):.2f}" if found else MISSING
 
 
-def _better(kept: Kept, name: str, market: str) -> str:
+def _better(kept: PaidMarkets, name: str, market: str) -> str:
     """Points of accuracy above the model of equal weights, seed by seed."""
     ours, equal = ({one.seed: one.accuracy for one in kept.of(name, market, way)} for way in (OURS, EQUAL))
     found = [100 * (ours[seed] - equal[seed]) for seed in ours if seed in equal]
     return f"{sum(found) / len(found):+.1f}" if found else MISSING
 
 
-def _gain(kept: Kept, name: str, trick: str) -> str:
+def _gain(kept: PaidMarkets, name: str, trick: str) -> str:
     """The first seller's pay over its honest pay where all are alike; of the seeds that have both."""
     honest = {one.seed: one.first[OURS] for one in kept.of(name, ALIKE, OURS)}
     found = [one.first[OURS] / honest[one.seed] for one in kept.of(name, trick, "size") if one.seed in honest]
     return f"{sum(found) / len(found):.2f}" if found else MISSING
 
 
-def _conditions(kept: Kept) -> str:
+def _conditions(kept: PaidMarkets) -> str:
     sellers = ", ".join(f"{name} {max(o.sellers for o in kept.of(name, ALIKE, OURS))}" for name in kept.datasets)
     seeds = sorted({one.seed for one in kept.of(kept.datasets[0], SIZES, OURS)})
     rounds = max(one.rounds for one in kept.markets)

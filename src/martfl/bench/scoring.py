@@ -101,7 +101,7 @@ def _bench(parameters: int, repeats: int, entries: int) -> ScoringBench:
 
 
 @dataclass(frozen=True)
-class Measured:
+class ScorerCost:
     """What one scorer took."""
 
     request_bytes: int
@@ -112,7 +112,7 @@ class Measured:
     scores: tuple[float, ...]
 
 
-def _measure(scheme: Scorer, case: Case) -> Measured:
+def _measure(scheme: Scorer, case: Case) -> ScorerCost:
     """The whole exchange through a file, as between two machines."""
     key = scheme.generate()  # before the clock starts
     with tempfile.TemporaryFile() as file:
@@ -129,10 +129,10 @@ def _measure(scheme: Scorer, case: Case) -> Measured:
             decrypt.append(score.cpu_s)
             scores.append(score.value)
     seconds = median(encrypt), median(provide), median(decrypt)
-    return Measured(sent.value, len(reply.value), *seconds, tuple(scores))
+    return ScorerCost(sent.value, len(reply.value), *seconds, tuple(scores))
 
 
-def _side(found: Measured, case: Case) -> Side:
+def _side(found: ScorerCost, case: Case) -> Side:
     exact = [cosine(case.baseline, update) for update in case.updates]
     error = max(abs(score - truth) for score, truth in zip(found.scores, exact, strict=True))
     size = found.request_bytes / case.baseline.size

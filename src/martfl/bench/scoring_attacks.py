@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from martfl.arrays import Floats
 from martfl.scoring import Sketch
 from martfl.scoring.cosine import update_direction
 
-Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 ROW = 64  # coordinates of a row
@@ -39,7 +39,7 @@ class Victim:
         ]
 
 
-class Epoch:
+class ScoredEpoch:
     """One epoch's scores, for baselines of the buyer's choice in the space that is compared."""
 
     def __init__(self, update: Floats, entries: int, rng: np.random.Generator) -> None:
@@ -103,7 +103,7 @@ class Search:
         """Whether one row is left, and it is the right one."""
         return self.rows.size == 1 and int(self.rows[0]) == self.secret
 
-    def go_on(self, epoch: Epoch, baselines: int) -> None:
+    def go_on(self, epoch: ScoredEpoch, baselines: int) -> None:
         """Spend one epoch's baselines."""
         if not self.groups:
             return
@@ -120,7 +120,7 @@ class Search:
             self._begin()
 
 
-def read_coordinates(victim: Victim, epochs: Iterator[Epoch]) -> list[float]:
+def read_coordinates(victim: Victim, epochs: Iterator[ScoredEpoch]) -> list[float]:
     """One-hot, one baseline a coordinate and epoch: the share of variance explained by the mean answer so far."""
     truth, total, shares = victim.update[victim.coordinates], np.zeros(TARGETS), []
     for epoch in epochs:
@@ -130,7 +130,7 @@ def read_coordinates(victim: Victim, epochs: Iterator[Epoch]) -> list[float]:
     return shares
 
 
-def tell_rows(victim: Victim, epochs: Iterator[Epoch], baselines: int) -> list[float]:
+def tell_rows(victim: Victim, epochs: Iterator[ScoredEpoch], baselines: int) -> list[float]:
     """Sparse, all baselines on one row: how well touched rows are told from others; 0.5 is a guess."""
     rows, sums, areas = np.append(victim.used, victim.unused), np.zeros(2 * TARGETS), []
     for epoch in epochs:
@@ -141,7 +141,7 @@ def tell_rows(victim: Victim, epochs: Iterator[Epoch], baselines: int) -> list[f
 
 
 def find_rows(
-    victim: Victim, epochs: Iterator[Epoch], baselines: int, plan: tuple[tuple[int, int], ...], turns: int
+    victim: Victim, epochs: Iterator[ScoredEpoch], baselines: int, plan: tuple[tuple[int, int], ...], turns: int
 ) -> float:
     """Adaptive: the share of searches that end at the one row that was touched."""
     searches = [Search(rows, secret, plan, turns) for rows, secret in victim.searches]

@@ -3,7 +3,6 @@
 import math
 import os
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import tenseal.sealapi as sealapi
@@ -53,12 +52,12 @@ class Prototype:
         self.decryptor.decrypt(self._load(raw), plain)
         return math.fsum(self.encoder.decode_double(plain))
 
-    def _encode(self, block: Vector) -> Any:
+    def _encode(self, block: Vector) -> sealapi.Plaintext:
         plain = sealapi.Plaintext()
         self.encoder.encode(block.tolist(), self.scale, plain)
         return plain
 
-    def _load(self, raw: bytes) -> Any:
+    def _load(self, raw: bytes) -> sealapi.Ciphertext:
         item = sealapi.Ciphertext()
         with memory_file() as (descriptor, path):
             os.write(descriptor, raw)

@@ -20,7 +20,7 @@ from martfl.bench.scoring_attacks import (
     HALVING,
     LEAST,
     ONE_BY_ONE,
-    Epoch,
+    ScoredEpoch,
     Victim,
     find_rows,
     read_coordinates,
@@ -82,9 +82,9 @@ def _default(parameters: int) -> int:
 
 
 def _attack(victim: Victim, entries: int, epochs: int, baselines: int) -> Leak:
-    def run() -> Iterator[Epoch]:
+    def run() -> Iterator[ScoredEpoch]:
         rng = np.random.default_rng(1)
-        return (Epoch(victim.update, entries, rng) for _ in range(epochs))
+        return (ScoredEpoch(victim.update, entries, rng) for _ in range(epochs))
 
     coordinates, rows = read_coordinates(victim, run()), tell_rows(victim, run(), baselines)
     found = [find_rows(victim, run(), baselines, plan, epochs // len(plan)) for plan in (HALVING, ONE_BY_ONE)]

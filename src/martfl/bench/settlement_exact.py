@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from martfl.arrays import Integers
 from martfl.bench.settlement_figures import SettlementFigures
 from martfl.bench.settlement_peer import Peer
 from martfl.bench.settlement_sealed import bench_sealed_exact
@@ -34,7 +35,6 @@ from martfl.settlement.exact import (
 )
 from martfl.settlement.exact.generators import Progress
 from martfl.settlement.exact.plain import ORDER, multiexp
-from martfl.settlement.fixed_point import Integers
 
 T = TypeVar("T")
 Details = dict[str, float]

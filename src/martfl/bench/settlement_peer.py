@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from py_arkworks_bls12381 import G1Point, Scalar
 
+from martfl.arrays import Integers
 from martfl.settlement.exact import Generators, SlotLayout
 from martfl.settlement.exact.packing import combine_packed
-from martfl.settlement.fixed_point import Integers
 
 LAYOUT = SlotLayout(
     bits=16, epochs=1, initial_bound=0, most_slots=7

@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from martfl.arrays import Integers
 from martfl.measure import timed
 from martfl.settlement import integer_file
 from martfl.settlement.exact import (
@@ -23,7 +24,6 @@ from martfl.settlement.exact import (
 from martfl.settlement.exact.leaf_sums import leaf_points
 from martfl.settlement.exact.leaves import LeafShape
 from martfl.settlement.exact.point import COMPRESSED_BYTES
-from martfl.settlement.fixed_point import Integers
 from martfl.settlement.integer_file import IntegerVector
 from martfl.settlement.sampled import sealed as words
 from martfl.settlement.sampled.epoch import Update

@@ -3,16 +3,17 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from torch import nn
 
+from martfl.arrays import Array
 from martfl.errors import InputError
 from martfl.lab.data import load_dataset
 from martfl.lab.task import make_task
-from martfl.tasks.protocol import Task
+from martfl.tasks.protocol import Data, Task
 from martfl.tasks.torch_task import TorchTask
+from martfl.values import Json
 
 LAB = ("fmnist", "digits")
 NETWORK, LORA = "network", "lora"
@@ -27,8 +28,8 @@ class Subject:
 
     name: str
     task: Task
-    root: Any
-    shares: Sequence[Any]
+    root: Data
+    shares: Sequence[Data]
 
 
 def make_subject(name: str = "", *, parameters: int = 0, providers: int) -> Subject:
@@ -64,7 +65,7 @@ def _network(parameters: int, providers: int) -> Subject:
     rng = np.random.default_rng(0)
     truth = rng.normal(size=(WIDTH, CLASSES)).astype(np.float32)
 
-    def rows(count: int) -> tuple[Any, Any]:
+    def rows(count: int) -> tuple[Array, Array]:
         x = rng.normal(size=(count, WIDTH)).astype(np.float32)
         return x, (x @ truth).argmax(axis=1)
 
@@ -78,7 +79,7 @@ def _lora(parameters: int, providers: int) -> Subject:
     from martfl.tasks.lora_task import lora
     from martfl.tasks.speeches import by_play, load_speeches
 
-    given: dict[str, Any] = {"base": SMALL, "identity": base_identity(SMALL), "tokens": 128, "steps": 12}
+    given: Json = {"base": SMALL, "identity": base_identity(SMALL), "tokens": 128, "steps": 12}
     one = lora(**given, rank=1).layout.size
     if parameters < one:
         raise InputError(f"an adapter of rank 1 has {one} parameters, got {parameters}")

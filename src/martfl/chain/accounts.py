@@ -29,7 +29,7 @@ class WalletError(MartflError):
 
 
 @dataclass(frozen=True)
-class Wallet:
+class StoredWallet:
     """A keystore file, still locked."""
 
     name: str
@@ -42,7 +42,7 @@ def default_folder() -> Path:
     return Path(os.environ.get(FOLDER_VARIABLE) or Path.home() / ".martfl" / "wallets")
 
 
-def new_wallet(*, folder: Path, name: str, password: str, work: int | None = None) -> Wallet:
+def new_wallet(*, folder: Path, name: str, password: str, work: int | None = None) -> StoredWallet:
     """Draw a key and write it down, encrypted; `work` is scrypt's cost (None: eth-account's default)."""
     if not NAME.fullmatch(name):
         raise InputError(f"a wallet's name must match {NAME.pattern}, got {name!r}")
@@ -51,12 +51,12 @@ def new_wallet(*, folder: Path, name: str, password: str, work: int | None = Non
     account: LocalAccount = Account.create()
     keystore = Account.encrypt(account.key, password, kdf="scrypt", iterations=work)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    wallet = Wallet(name=name, address=account.address, path=folder / f"{name}.json")
+    wallet = StoredWallet(name=name, address=account.address, path=folder / f"{name}.json")
     _write_private(wallet.path, json.dumps(keystore, indent=2) + "\n")
     return wallet
 
 
-def list_wallets(folder: Path) -> list[Wallet]:
+def list_wallets(folder: Path) -> list[StoredWallet]:
     """The wallets of a folder by name; files that are no keystores are passed over."""
     if not folder.is_dir():
         return []
@@ -64,7 +64,7 @@ def list_wallets(folder: Path) -> list[Wallet]:
     return [wallet for wallet in found if wallet is not None]
 
 
-def find_wallet(*, folder: Path, name: str) -> Wallet:
+def find_wallet(*, folder: Path, name: str) -> StoredWallet:
     """The wallet with this name or address."""
     for wallet in list_wallets(folder):
         if name == wallet.name or name.lower() == wallet.address.lower():
@@ -72,7 +72,7 @@ def find_wallet(*, folder: Path, name: str) -> Wallet:
     raise WalletError(f"no wallet {name!r} in {folder}")
 
 
-def unlock(wallet: Wallet, *, password: str) -> LocalAccount:
+def unlock(wallet: StoredWallet, *, password: str) -> LocalAccount:
     """The account inside a wallet."""
     try:
         account: LocalAccount = Account.from_key(Account.decrypt(wallet.path.read_text(), password))
@@ -107,7 +107,7 @@ def _prompt(*, confirm: bool) -> str:
     return password
 
 
-def _read(path: Path) -> Wallet | None:
+def _read(path: Path) -> StoredWallet | None:
     try:
         content = json.loads(path.read_text())
         address = "0x" + content["address"].removeprefix("0x")
@@ -116,7 +116,7 @@ def _read(path: Path) -> Wallet | None:
         return None
     if not is_address(address):
         return None
-    return Wallet(name=path.name.removesuffix(".json"), address=to_checksum_address(address), path=path)
+    return StoredWallet(name=path.name.removesuffix(".json"), address=to_checksum_address(address), path=path)
 
 
 def _write_private(path: Path, text: str) -> None:

@@ -11,9 +11,9 @@ import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from martfl.chain.network import ChainError
+from martfl.values import Json
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class Compiled:
     """What deploys a contract and what talks to it."""
 
     name: str
-    abi: tuple[dict[str, Any], ...]
+    abi: tuple[Json, ...]
     bytecode: bytes
     runtime: bytes  # without the immutables that follow it on chain
 
@@ -62,15 +62,15 @@ def ship(file: Path = SHIPPED) -> None:
     file.write_text(json.dumps({"sources": _sources(SOURCES), "contracts": made}))
 
 
-def _shipped(name: str) -> dict[str, Any] | None:
+def _shipped(name: str) -> Json | None:
     if not SHIPPED.is_file():
         return None
     kept = json.loads(SHIPPED.read_text())
-    found: dict[str, Any] | None = kept["contracts"].get(name) if kept["sources"] == _sources(SOURCES) else None
+    found: Json | None = kept["contracts"].get(name) if kept["sources"] == _sources(SOURCES) else None
     return found
 
 
-def _made(name: str, kept: dict[str, Any]) -> Compiled:
+def _made(name: str, kept: Json) -> Compiled:
     return Compiled(
         name=name,
         abi=tuple(kept["abi"]),
@@ -93,7 +93,7 @@ def _sources(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _compile(name: str, sources: Path) -> dict[str, Any]:
+def _compile(name: str, sources: Path) -> Json:
     from vyper.compiler import compile_from_file_input
     from vyper.compiler.input_bundle import FilesystemInputBundle
 
@@ -108,16 +108,16 @@ def _compile(name: str, sources: Path) -> dict[str, Any]:
     return {"abi": made["abi"], "bytecode": made["bytecode"], "runtime": made["bytecode_runtime"]}
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read(path: Path) -> Json | None:
     try:
-        kept: dict[str, Any] = json.loads(path.read_text())
+        kept: Json = json.loads(path.read_text())
     except (OSError, ValueError):
         return None
     body = {key: kept.get(key) for key in ("abi", "bytecode", "runtime")}
     return body if kept.get("sha256") == _digest(body) else None
 
 
-def _write(path: Path, body: dict[str, Any]) -> None:
+def _write(path: Path, body: Json) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     with os.fdopen(handle, "w") as file:
@@ -125,5 +125,5 @@ def _write(path: Path, body: dict[str, Any]) -> None:
     Path(name).replace(path)
 
 
-def _digest(body: dict[str, Any]) -> str:
+def _digest(body: Json) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

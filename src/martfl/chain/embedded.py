@@ -6,8 +6,8 @@ run after run.
 """
 
 import threading
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
@@ -23,9 +23,10 @@ from web3.types import RPCEndpoint, RPCResponse
 
 from martfl.chain.evm import ACCOUNTS, CHAIN_ID, GAS_LIMIT, LocalBackend
 from martfl.chain.logs import LocalTester
-from martfl.chain.network import Chain, ChainError, Receipt, Step, receipt_of
+from martfl.chain.network import Chain, ChainError, Receipt, UnsignedCall, receipt_of
 from martfl.chain.store import NodeStore
 from martfl.errors import InputError
+from martfl.values import Json
 
 
 class EmbeddedChain(Chain):
@@ -78,13 +79,13 @@ class EmbeddedChain(Chain):
     def close(self) -> None:
         self._store.close()
 
-    def _send(self, step: Step, *, account: LocalAccount, key: str | None) -> Receipt:
+    def _send(self, call: UnsignedCall, *, account: LocalAccount, key: str | None) -> Receipt:
         with self._lock:
             # The accounts of a market may share this chain, and name their steps alike.
             name = None if key is None else f"{account.address}/{key}".encode()
             transaction = None if name is None else self._backend.keyed(name)
             if transaction is None:
-                transaction = self._execute(self._sign(step, account), name)
+                transaction = self._execute(self._sign(call, account), name)
             return receipt_of(self.web3.eth.get_transaction_receipt(HexBytes(transaction)))
 
     def _execute(self, raw: bytes, key: bytes | None) -> bytes:
@@ -93,12 +94,12 @@ class EmbeddedChain(Chain):
         except ValidationError as error:
             raise ChainError(f"the chain refused the transaction: {error}") from error
 
-    def _sign(self, step: Step, account: LocalAccount) -> bytes:
+    def _sign(self, call: UnsignedCall, account: LocalAccount) -> bytes:
         sender = to_canonical_address(account.address)
         fee: int = self._backend.next_base_fee
-        affordable = max(0, self.balance(account.address) - step.value) // fee
-        params: dict[str, Any] = {
-            **step.params(),
+        affordable = max(0, self.balance(account.address) - call.value) // fee
+        params: Json = {
+            **call.params(),
             "gas": min(GAS_LIMIT, affordable),
             "nonce": self._backend.get_nonce(sender),
             "chainId": self.chain_id,
@@ -111,12 +112,12 @@ class EmbeddedChain(Chain):
 class LocalProvider(EthereumTesterProvider):
     """web3's way into the backend: one request at a time, and reverts reported the way that nodes report them."""
 
-    def __init__(self, backend: LocalBackend, lock: Any) -> None:
-        endpoints: dict[str, Any] = {**API_ENDPOINTS, "eth": {**API_ENDPOINTS["eth"], "chainId": lambda *_: CHAIN_ID}}
+    def __init__(self, backend: LocalBackend, lock: AbstractContextManager[object]) -> None:
+        endpoints: Json = {**API_ENDPOINTS, "eth": {**API_ENDPOINTS["eth"], "chainId": lambda *_: CHAIN_ID}}
         super().__init__(LocalTester(backend), endpoints)
         self._lock = lock
 
-    def make_request(self, method: RPCEndpoint, params: Any) -> RPCResponse:
+    def make_request(self, method: RPCEndpoint, params: object) -> RPCResponse:
         with self._lock:
             try:
                 return super().make_request(method, params)

@@ -8,6 +8,8 @@ from eth_utils.abi import event_abi_to_log_topic
 from web3.contract import Contract
 from web3.types import LogReceipt
 
+from martfl.values import Settings
+
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
@@ -160,7 +162,7 @@ def only(kind: type[E], events: Iterable[Event]) -> E:
     return event
 
 
-def typed(name: str, values: Any) -> Event:
+def typed(name: str, values: Settings) -> Event:
     """The event called `name`, out of web3's values."""
     kind = KINDS[name]
     return kind(**{field.name: _plain(values[field.name]) for field in fields(kind)})

@@ -5,12 +5,12 @@ run. Here a block's time is its parent's plus one second unless the caller trave
 its parent, known to the transaction that runs in it: the same calls give the same block hashes.
 """
 
-from typing import Any
-
+from eth.abc import BlockAPI, BlockHeaderAPI, ComputationAPI, SignedTransactionAPI, TransactionBuilderAPI
 from eth.chains.base import MiningChain
 from eth.constants import POST_MERGE_DIFFICULTY, POST_MERGE_NONCE
 from eth.db.atomic import AtomicDB
 from eth.exceptions import HeaderNotFound, TransactionNotFound
+from eth.typing import AccountDetails, HeaderParams
 from eth_account.signers.local import LocalAccount
 from eth_tester import exceptions as tester
 from eth_tester.backends.pyevm.main import PyEVMBackend
@@ -22,12 +22,13 @@ from eth_utils.crypto import keccak
 from martfl.chain.network import ChainError, RevertedError, revert_text
 from martfl.chain.precompiles import FastPragueVM
 from martfl.chain.store import NodeStore
+from martfl.values import Json
 
 CHAIN_ID = 1337
 GENESIS_TIME = 1_735_689_600  # 1 January 2025, 00:00 UTC
 GAS_LIMIT = 60_000_000  # of a block, and so of a transaction
 FUNDS = 1_000_000 * 10**18  # wei of every account at the start
-GENESIS: dict[str, Any] = {
+GENESIS: dict[str, HeaderParams] = {
     "difficulty": POST_MERGE_DIFFICULTY,
     "nonce": POST_MERGE_NONCE,
     "gas_limit": GAS_LIMIT,
@@ -44,11 +45,14 @@ class LocalChain(MiningChain):
     chain_id = CHAIN_ID
     vm_configuration = ((BlockNumber(0), FastPragueVM),)
 
-    def create_header_from_parent(self, parent_header: Any, **params: Any) -> Any:
-        defaults = {"timestamp": parent_header.timestamp + 1, "mix_hash": keccak(parent_header.hash)}
-        return super().create_header_from_parent(parent_header, **(defaults | params | {"gas_limit": GAS_LIMIT}))
+    def create_header_from_parent(self, parent_header: BlockHeaderAPI, **params: HeaderParams) -> BlockHeaderAPI:
+        defaults: dict[str, HeaderParams] = {
+            "timestamp": parent_header.timestamp + 1,
+            "mix_hash": keccak(parent_header.hash),
+        }
+        return super().create_header_from_parent(parent_header, **{**defaults, **params, "gas_limit": GAS_LIMIT})
 
-    def get_transaction_builder(self) -> Any:
+    def get_transaction_builder(self) -> type[TransactionBuilderAPI]:
         return self.get_vm().get_transaction_builder()
 
 
@@ -59,10 +63,10 @@ class LocalBackend(PyEVMBackend):  # type: ignore[misc]
         self.store = store
         self.account_keys = tuple(account._key_obj for account in accounts)
         self.chain = _open(store, accounts)
-        self._executed: dict[bytes, Any] = {}  # decoded transactions: finding out who signed one is slow
+        self._executed: dict[bytes, SignedTransactionAPI] = {}  # decoded: finding out who signed one is slow
 
     @property
-    def head(self) -> Any:
+    def head(self) -> BlockHeaderAPI:
         """The latest block's header."""
         return self.chain.get_canonical_head()
 
@@ -117,20 +121,23 @@ class LocalBackend(PyEVMBackend):  # type: ignore[misc]
         self.store.revert(snapshot)
         self.chain.header = self.chain.ensure_header()
 
-    def reset_to_genesis(self, *_: Any, **__: Any) -> None:
+    def reset_to_genesis(self, *_: object, **__: object) -> None:
         raise NotImplementedError("an embedded chain is not reset; open another")
 
     # eth-tester looks for a transaction by walking back through all blocks; the database has an index.
-    def get_transaction_by_hash(self, transaction_hash: bytes) -> Any:
+    def get_transaction_by_hash(self, transaction_hash: bytes) -> Json:
         block, transaction, index = self._find(transaction_hash)
-        return serialize_transaction(block, transaction, index, False)
+        found: Json = serialize_transaction(block, transaction, index, False)
+        return found
 
-    def get_transaction_receipt(self, transaction_hash: bytes) -> Any:
+    def get_transaction_receipt(self, transaction_hash: bytes) -> Json:
         block, transaction, index = self._find(transaction_hash)
         receipts = block.get_receipts(self.chain.chaindb)
-        return serialize_transaction_receipt(block, receipts, transaction, index, False, self.chain.get_vm())
+        vm = self.chain.get_vm()
+        found: Json = serialize_transaction_receipt(block, receipts, transaction, index, False, vm)
+        return found
 
-    def _find(self, transaction_hash: bytes) -> tuple[Any, Any, int]:
+    def _find(self, transaction_hash: bytes) -> tuple[BlockAPI, SignedTransactionAPI, int]:
         try:
             number, index = self.chain.get_canonical_transaction_index(Hash32(transaction_hash))
         except TransactionNotFound as error:
@@ -138,7 +145,7 @@ class LocalBackend(PyEVMBackend):  # type: ignore[misc]
         block = self.chain.get_canonical_block_by_number(number)
         return block, self._executed.get(transaction_hash, block.transactions[index]), index
 
-    def _remember(self, transaction: Any) -> None:
+    def _remember(self, transaction: SignedTransactionAPI) -> None:
         if len(self._executed) >= REMEMBERED:
             self._executed.clear()
         self._executed[bytes(transaction.hash)] = transaction
@@ -148,7 +155,7 @@ def _open(store: NodeStore, accounts: list[LocalAccount]) -> LocalChain:
     """The chain that the store holds, or a new one that funds the accounts."""
     if ACCOUNTS not in store:
         store[ACCOUNTS] = str(len(accounts)).encode()
-        funded: Any = {"balance": FUNDS, "nonce": 0, "code": b"", "storage": {}}
+        funded: AccountDetails = {"balance": FUNDS, "nonce": 0, "code": b"", "storage": {}}
         state = {to_canonical_address(account.address): funded for account in accounts}
         LocalChain.from_genesis(AtomicDB(store), GENESIS, state)
         store.commit()
@@ -171,7 +178,7 @@ def _verified(chain: LocalChain) -> LocalChain:
     return chain
 
 
-def _failure(computation: Any) -> str:
+def _failure(computation: ComputationAPI) -> str:
     error = computation.error
     data = error.args[0] if error.args else b""
     return revert_text(bytes(data)) if isinstance(data, (bytes, bytearray)) else f"{type(error).__name__}: {error}"

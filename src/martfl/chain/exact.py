@@ -10,10 +10,10 @@ from eth_utils.address import to_checksum_address
 from martfl.chain import events as ev
 from martfl.chain.compile import compiled
 from martfl.chain.network import Chain
-from martfl.chain.state import NO_TOKEN, ExactModel, ExactStart, Layout, Listing, Offer, Terms
+from martfl.chain.state import NO_TOKEN, ContractTerms, ExactModel, ExactStart, Listing, Offer, PackingTerms
 from martfl.chain.trading import Done, Trading, addresses, named, put, words
 from martfl.errors import InputError
-from martfl.settlement.exact.false_leaf import Refutation
+from martfl.settlement.exact.false_leaf import ExactRefutation
 
 
 class ExactTrading(Trading):
@@ -23,7 +23,9 @@ class ExactTrading(Trading):
     published: ClassVar[type[ev.ModelPublished]] = ev.ModelPublished
 
     @classmethod
-    def deploy(cls, chain: Chain, *, terms: Terms, account: LocalAccount, key: str | None = None) -> "ExactTrading":
+    def deploy(
+        cls, chain: Chain, *, terms: ContractTerms, account: LocalAccount, key: str | None = None
+    ) -> "ExactTrading":
         """Compile where needed and deploy; where the terms name no judge, one is deployed first."""
         start = terms.settlement
         if not isinstance(start, ExactStart):
@@ -58,7 +60,7 @@ class ExactTrading(Trading):
         return self.send(call, account, 0, key)
 
     def refute(
-        self, epoch: int, *, offer: Offer, refutation: Refutation, account: LocalAccount, key: str | None = None
+        self, epoch: int, *, offer: Offer, refutation: ExactRefutation, account: LocalAccount, key: str | None = None
     ) -> Done:
         """Show that a leaf of a revealed update is not what it was committed to."""
         r = refutation
@@ -72,9 +74,9 @@ class ExactTrading(Trading):
         (posted,) = self.events(ev.ModelPublished, epoch=epoch)
         return ExactModel(content=posted.content, blinding=posted.blinding, point=posted.point)
 
-    def layout(self) -> Layout:
+    def layout(self) -> PackingTerms:
         """How the contract says that updates are packed."""
-        return Layout(**named(self._f.layout().call(), Layout))
+        return PackingTerms(**named(self._f.layout().call(), PackingTerms))
 
     def has_our_code(self) -> bool:
         """Whether market and judge hold what these sources compile to."""

@@ -18,7 +18,7 @@ E = TypeVar("E", bound=ev.Event)
 
 
 @dataclass(frozen=True)
-class Entry:
+class PastEvent:
     """One event, and where in the chain it is."""
 
     event: ev.Event
@@ -31,13 +31,13 @@ class Entry:
 class History:
     """Everything that the market's contracts said, oldest first."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[PastEvent, ...]
 
     def of(self, kind: type[E], epoch: int) -> list[E]:
         """The events of a kind in one epoch."""
         return [e.event for e in self.entries if isinstance(e.event, kind) and e.event.epoch == epoch]
 
-    def entries_of(self, kind: type[ev.Event], epoch: int) -> list[Entry]:
+    def entries_of(self, kind: type[ev.Event], epoch: int) -> list[PastEvent]:
         """… with their blocks and transactions."""
         return [e for e in self.entries if isinstance(e.event, kind) and e.event.epoch == epoch]
 
@@ -72,7 +72,7 @@ def read_history(trading: Trading) -> History:
     times = _times(trading, {log["blockNumber"] for log, _ in found})
     return History(
         tuple(
-            Entry(event, log["blockNumber"], times[log["blockNumber"]], "0x" + bytes(log["transactionHash"]).hex())
+            PastEvent(event, log["blockNumber"], times[log["blockNumber"]], "0x" + bytes(log["transactionHash"]).hex())
             for log, contract in found
             for event in ev.decode(contract, [log])
         )

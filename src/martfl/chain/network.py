@@ -51,7 +51,7 @@ class Receipt:
 
 
 @dataclass(frozen=True)
-class Step:
+class UnsignedCall:
     """What a transaction does, before it has a nonce and a fee; `to` is None when it deploys a contract."""
 
     to: ChecksumAddress | None
@@ -80,11 +80,11 @@ class Chain(ABC):
         key: str | None = None,
     ) -> Receipt:
         """Sign and send `call`, wait until it counts, return its receipt; `RevertedError` when the contract refuses."""
-        return self._send(step_of(call, value=value), account=account, key=key)
+        return self._send(unsigned_call(call, value=value), account=account, key=key)
 
     def transfer(self, *, to: str, amount: int, account: LocalAccount, key: str | None = None) -> Receipt:
         """Send `amount` wei to an address."""
-        return self._send(Step(to=to_checksum_address(to), data=b"", value=amount), account=account, key=key)
+        return self._send(UnsignedCall(to=to_checksum_address(to), data=b"", value=amount), account=account, key=key)
 
     def balance(self, address: str) -> int:
         """The wei held by an address."""
@@ -115,17 +115,17 @@ class Chain(ABC):
         self.close()
 
     @abstractmethod
-    def _send(self, step: Step, *, account: LocalAccount, key: str | None) -> Receipt: ...
+    def _send(self, call: UnsignedCall, *, account: LocalAccount, key: str | None) -> Receipt: ...
 
 
-def step_of(call: ContractFunction | ContractConstructor, *, value: int) -> Step:
+def unsigned_call(call: ContractFunction | ContractConstructor, *, value: int) -> UnsignedCall:
     """The bytes that a web3 call stands for. Whether it may carry `value` is left to the contract to decide."""
     # Every field that web3 would ask a node for is given, so that nothing is asked.
     filled = call.build_transaction(
         {"gas": 0, "nonce": Nonce(0), "chainId": 1, "maxFeePerGas": Wei(0), "maxPriorityFeePerGas": Wei(0)}
     )
     to = filled.get("to") or None
-    return Step(to=to_checksum_address(to) if to else None, data=bytes(HexBytes(filled["data"])), value=value)
+    return UnsignedCall(to=to_checksum_address(to) if to else None, data=bytes(HexBytes(filled["data"])), value=value)
 
 
 def receipt_of(raw: TxReceipt) -> Receipt:

@@ -11,7 +11,7 @@ from web3.exceptions import Web3Exception
 from martfl.chain.compile import compiled
 from martfl.chain.exact import ExactTrading
 from martfl.chain.network import Chain, ChainError
-from martfl.chain.state import Terms
+from martfl.chain.state import ContractTerms
 from martfl.chain.trading import Trading
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def open_trading(chain: Chain, address: str, *, since: int = 0) -> Trading:
     return _client(_scheme_at(chain, address))(chain, address, since=since)
 
 
-def deploy_trading(chain: Chain, *, terms: Terms, account: LocalAccount, key: str | None = None) -> Trading:
+def deploy_trading(chain: Chain, *, terms: ContractTerms, account: LocalAccount, key: str | None = None) -> Trading:
     """Put a market's contract on chain; with a `key`, once."""
     return _client(terms.scheme).deploy(chain, terms=terms, account=account, key=key)
 

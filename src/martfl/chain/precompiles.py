@@ -3,8 +3,7 @@
 Settlements and subgroup checks go through this precompile, so tests and the demo feel the difference.
 """
 
-from typing import Any
-
+from eth.abc import ComputationAPI
 from eth.exceptions import VMError
 from eth.precompiles.bls12_381.constants import BLS12_G1_MSM_GAS, G1_MSM_DISCOUNTS, G1_MSM_MAX_DISCOUNT, MSM_MULTIPLIER
 from eth.vm.forks.prague import PragueVM
@@ -18,7 +17,7 @@ PAIR = 160  # bytes: a point of two coordinates of 64 bytes, and a scalar of 32
 PADDING = bytes(16)  # before each 48-byte coordinate
 
 
-def g1_msm(computation: Any) -> None:
+def g1_msm(computation: ComputationAPI) -> None:
     """Σ scalar_i · point_i; points off the curve or outside the subgroup fail the call."""
     data = bytes(computation.msg.data)
     count, rest = divmod(len(data), PAIR)
@@ -32,7 +31,7 @@ def g1_msm(computation: Any) -> None:
     computation.output = _encode(G1Point.multiexp_unchecked(points, scalars))
 
 
-def _decode(data: bytes) -> Any:
+def _decode(data: bytes) -> G1Point:
     if data[:16] != PADDING or data[64:80] != PADDING:
         raise VMError("a coordinate of G1 must be below the field's modulus")
     try:
@@ -41,7 +40,7 @@ def _decode(data: bytes) -> Any:
         raise VMError(f"not a point of G1: {error}") from error
 
 
-def _encode(point: Any) -> bytes:
+def _encode(point: G1Point) -> bytes:
     xy = bytes(point.to_xy_bytes_be())
     return PADDING + xy[:48] + PADDING + xy[48:]
 

@@ -13,15 +13,15 @@ import os
 import tomllib
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
 
+from martfl.amounts import GWEI
 from martfl.chain.network import Chain
 from martfl.errors import InputError
+from martfl.values import Json
 
 CONFIG_VARIABLE = "MARTFL_CONFIG"
 CONFIG_NAME = "martfl.toml"
 KNOWN_CHAINS = {"mainnet": 1, "sepolia": 11155111, "holesky": 17000, "hoodi": 560048}
-GWEI = 10**9
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class RpcProfile:
 
 
 Profile = EmbeddedProfile | RpcProfile
-KINDS: dict[type[Any], tuple[type, ...]] = {int: (int,), float: (int, float), str: (str,), Path: (str,)}
-TYPES: dict[str, type[Any]] = {
+KINDS: dict[type, tuple[type, ...]] = {int: (int,), float: (int, float), str: (str,), Path: (str,)}
+TYPES: dict[str, type] = {
     "path": Path,
     "accounts": int,
     "rpc": str,
@@ -133,10 +133,10 @@ def _default_path() -> Path | None:
     return here if here.is_file() else None
 
 
-def _profile(name: str, entry: dict[str, Any], file: Path) -> Profile:
+def _profile(name: str, entry: Json, file: Path) -> Profile:
     kind = RpcProfile if "rpc" in entry else EmbeddedProfile
     allowed = [item.name for item in fields(kind) if item.name != "name"]
-    values: dict[str, Any] = {key: _value(name, key, value, allowed, file) for key, value in entry.items()}
+    values: Json = {key: _value(name, key, value, allowed, file) for key, value in entry.items()}
     if kind is EmbeddedProfile:
         return EmbeddedProfile(name, **values)
     if "chain_id" not in values:
@@ -146,7 +146,7 @@ def _profile(name: str, entry: dict[str, Any], file: Path) -> Profile:
     return RpcProfile(name, **values)
 
 
-def _value(name: str, key: str, value: Any, allowed: list[str], file: Path) -> Any:
+def _value(name: str, key: str, value: object, allowed: list[str], file: Path) -> object:
     """A value of the right type; the value itself is not quoted, since it may be a URL with a key in it."""
     if key not in allowed:
         raise InputError(f"[chains.{name}] takes {', '.join(allowed)}, got {key!r}")

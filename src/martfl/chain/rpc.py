@@ -9,7 +9,6 @@ import logging
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 from eth_account.signers.local import LocalAccount
 from eth_typing import BlockNumber
@@ -19,14 +18,24 @@ from web3 import Web3
 from web3.exceptions import ContractLogicError, TransactionIndexingInProgress, TransactionNotFound, Web3RPCError
 from web3.types import BlockIdentifier, TxParams, TxReceipt
 
-from martfl.chain.network import NO_REASON, Chain, ChainError, Receipt, RevertedError, Step, receipt_of, revert_text
-from martfl.chain.pending import Attempt, Entry, Fees, PendingStore
+from martfl.amounts import GWEI
+from martfl.chain.network import (
+    NO_REASON,
+    Chain,
+    ChainError,
+    Receipt,
+    RevertedError,
+    UnsignedCall,
+    receipt_of,
+    revert_text,
+)
+from martfl.chain.pending import Attempt, Fees, PendingStore, PendingTransaction
 from martfl.chain.transport import HttpTransport
 from martfl.errors import InputError
+from martfl.values import Json
 
 log = logging.getLogger(__name__)
 
-GWEI = 10**9
 SEARCH_DEPTH = 128  # blocks that are searched for a stranger's transaction with our nonce
 HARMLESS = ("already known", "already imported", "known transaction", "nonce too low", "underpriced")
 
@@ -91,20 +100,20 @@ class RpcChain(Chain):
         max_fee = min(2 * base + tip, self.fee_cap)
         return Fees(max_fee=max_fee, tip=min(tip, max_fee))
 
-    def _send(self, step: Step, *, account: LocalAccount, key: str | None) -> Receipt:
+    def _send(self, call: UnsignedCall, *, account: LocalAccount, key: str | None) -> Receipt:
         self.check()
         with self._lock:
             known = None if key is None else self._pending.find(sender=account.address, key=key)
-            entry = known or self._submit(step, account, key)
+            entry = known or self._submit(call, account, key)
         return self._settle(entry, account, fresh=known is None)
 
-    def _submit(self, step: Step, account: LocalAccount, key: str | None) -> Entry:
+    def _submit(self, call: UnsignedCall, account: LocalAccount, key: str | None) -> PendingTransaction:
         """Give the step a nonce and a fee, write it down, send it."""
-        gas, fees = self._estimate(step, account.address), self.fees()
+        gas, fees = self._estimate(call, account.address), self.fees()
         for earlier in self._pending.open(sender=account.address):  # a lost one would block every nonce after it
             self._broadcast(earlier)
         nonce = self._next_nonce(account.address)
-        draft = Entry(id=0, sender=account.address, nonce=nonce, key=key, step=step, gas=gas)
+        draft = PendingTransaction(id=0, sender=account.address, nonce=nonce, key=key, call=call, gas=gas)
         entry = self._pending.add(draft, self._sign(draft, account, fees))
         refusal = self._broadcast(entry)
         if refusal is not None:  # the next step takes the same nonce, so this one can never come back
@@ -112,10 +121,10 @@ class RpcChain(Chain):
             raise ChainError(f"node {self._transport.host} refused the transaction: {refusal}")
         return entry
 
-    def _estimate(self, step: Step, sender: str) -> int:
+    def _estimate(self, call: UnsignedCall, sender: str) -> int:
         """The gas to allow: a fifth above the estimate. A step that would revert is refused here, free of charge."""
         try:
-            estimate = self.web3.eth.estimate_gas({**step.params(), "from": to_checksum_address(sender)})
+            estimate = self.web3.eth.estimate_gas({**call.params(), "from": to_checksum_address(sender)})
         except ContractLogicError as error:
             raise RevertedError(_reason(error)) from error
         except Web3RPCError as error:
@@ -129,9 +138,9 @@ class RpcChain(Chain):
         theirs = self.web3.eth.get_transaction_count(to_checksum_address(sender), "pending")
         return max([int(theirs), *ours])
 
-    def _sign(self, entry: Entry, account: LocalAccount, fees: Fees) -> Attempt:
-        params: dict[str, Any] = {
-            **entry.step.params(),
+    def _sign(self, entry: PendingTransaction, account: LocalAccount, fees: Fees) -> Attempt:
+        params: Json = {
+            **entry.call.params(),
             "gas": entry.gas,
             "nonce": entry.nonce,
             "chainId": self.chain_id,
@@ -141,7 +150,7 @@ class RpcChain(Chain):
         signed = account.sign_transaction(params)
         return Attempt(hash="0x" + bytes(signed.hash).hex(), raw=bytes(signed.raw_transaction), fees=fees)
 
-    def _broadcast(self, entry: Entry) -> str | None:
+    def _broadcast(self, entry: PendingTransaction) -> str | None:
         """Send the newest attempt (again); return the node's words if it will not have it."""
         newest = self._pending.attempts(entry)[-1]
         try:
@@ -151,7 +160,7 @@ class RpcChain(Chain):
             return None if any(phrase in words.lower() for phrase in HARMLESS) else words
         return None
 
-    def _settle(self, entry: Entry, account: LocalAccount, *, fresh: bool) -> Receipt:
+    def _settle(self, entry: PendingTransaction, account: LocalAccount, *, fresh: bool) -> Receipt:
         """Wait until one of the entry's attempts is deep enough."""
         started = raised = time.monotonic()
         resent = started if fresh else started - self.resend
@@ -170,7 +179,7 @@ class RpcChain(Chain):
                 resent = now
             time.sleep(self.poll)
 
-    def _included(self, entry: Entry) -> TxReceipt | None:
+    def _included(self, entry: PendingTransaction) -> TxReceipt | None:
         """The receipt of whichever attempt is in a block of the node's present chain."""
         for attempt in self._attempts(entry):
             try:
@@ -186,7 +195,7 @@ class RpcChain(Chain):
             return False
         return bool(self.web3.eth.get_block(receipt["blockNumber"])["hash"] == receipt["blockHash"])
 
-    def _finish(self, entry: Entry, receipt: TxReceipt) -> Receipt:
+    def _finish(self, entry: PendingTransaction, receipt: TxReceipt) -> Receipt:
         with self._lock:
             if receipt["status"] == 1:
                 self._pending.finish(entry)
@@ -194,7 +203,7 @@ class RpcChain(Chain):
             self._pending.forget(entry)
         raise RevertedError(self._explain(entry, receipt))
 
-    def _revive(self, entry: Entry) -> None:
+    def _revive(self, entry: PendingTransaction) -> None:
         """Send the entry again, unless a stranger's transaction has used up its nonce."""
         sender = to_checksum_address(entry.sender)
         if self.web3.eth.get_transaction_count(sender) > entry.nonce:
@@ -205,7 +214,7 @@ class RpcChain(Chain):
         if refusal is not None:
             log.warning("%s: node %s says: %s", self._name(entry), self._transport.host, refusal)
 
-    def _check_stranger(self, entry: Entry) -> None:
+    def _check_stranger(self, entry: PendingTransaction) -> None:
         """Another program that signs for the same account took the nonce: say so, once its block is deep enough."""
         ours = {attempt.hash for attempt in self._attempts(entry)}
         deepest = self.web3.eth.block_number - self.confirmations + 1
@@ -220,7 +229,7 @@ class RpcChain(Chain):
                         self._pending.forget(entry)
                     raise ChainError(f"{self._name(entry)} was displaced by transaction {name} of another program")
 
-    def _raise_fee(self, entry: Entry, account: LocalAccount) -> None:
+    def _raise_fee(self, entry: PendingTransaction, account: LocalAccount) -> None:
         """Sign the entry anew with a fee that nodes accept as a replacement (an eighth more), within the cap."""
         old = self._attempts(entry)[-1].fees
         least = Fees(max_fee=old.max_fee * 9 // 8 + 1, tip=old.tip * 9 // 8 + 1)
@@ -233,17 +242,17 @@ class RpcChain(Chain):
             self._pending.attempt(entry, self._sign(entry, account, fees))
             self._broadcast(entry)
 
-    def _attempts(self, entry: Entry) -> list[Attempt]:
+    def _attempts(self, entry: PendingTransaction) -> list[Attempt]:
         with self._lock:
             return self._pending.attempts(entry)
 
-    def _name(self, entry: Entry) -> str:
+    def _name(self, entry: PendingTransaction) -> str:
         step = f"step {entry.key!r}" if entry.key is not None else "a step"
         return f"{step} (nonce {entry.nonce} of {entry.sender})"
 
-    def _explain(self, entry: Entry, receipt: TxReceipt) -> str:
+    def _explain(self, entry: PendingTransaction, receipt: TxReceipt) -> str:
         """Run the failed step once more, at the time of its block or just before it, to hear the contract's reason."""
-        params: TxParams = {**entry.step.params(), "from": to_checksum_address(entry.sender), "gas": entry.gas}
+        params: TxParams = {**entry.call.params(), "from": to_checksum_address(entry.sender), "gas": entry.gas}
         for block in (receipt["blockNumber"], BlockNumber(receipt["blockNumber"] - 1)):
             try:
                 self.web3.eth.call(params, block)

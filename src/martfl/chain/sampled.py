@@ -8,17 +8,17 @@ update calls `refute_commitment`. All of these are calls of the prover, a contra
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 from eth_account.signers.local import LocalAccount
 from eth_utils.address import to_checksum_address
 from web3.contract import Contract
-from web3.contract.contract import ContractFunction
+from web3.contract.contract import ContractFunction, ContractFunctions
 
 from martfl.chain import events as ev
 from martfl.chain.compile import compiled
 from martfl.chain.network import Chain, Receipt, RevertedError, receipt_of
-from martfl.chain.state import NO_TOKEN, Listing, Offer, ProofState, Publication, SampledStart, Sampling, Terms
+from martfl.chain.state import NO_TOKEN, ContractTerms, Listing, Offer, ProofState, Publication, SampledStart, Sampling
 from martfl.chain.trading import Done, Trading, addresses, ask, named, put, words
 from martfl.errors import InputError
 from martfl.settlement.sampled import curve
@@ -27,7 +27,7 @@ from martfl.settlement.sampled.keys import g2_words, key_words
 from martfl.settlement.sampled.merkle import Path, Tree
 from martfl.settlement.sampled.poseidon import constants_words
 from martfl.settlement.sampled.sampling import indices
-from martfl.settlement.sampled.sealed import Refutation
+from martfl.settlement.sampled.sealed import SampledRefutation
 from martfl.settlement.sampled.update import Objection
 from martfl.settlement.sampled.vdf import VdfProof
 
@@ -42,7 +42,9 @@ class SampledTrading(Trading):
     published: ClassVar[type[ev.RootPublished]] = ev.RootPublished
 
     @classmethod
-    def deploy(cls, chain: Chain, *, terms: Terms, account: LocalAccount, key: str | None = None) -> "SampledTrading":
+    def deploy(
+        cls, chain: Chain, *, terms: ContractTerms, account: LocalAccount, key: str | None = None
+    ) -> "SampledTrading":
         """Compile where needed and deploy; where the terms name no prover, one is deployed first."""
         start = terms.settlement
         if not isinstance(start, SampledStart):
@@ -152,7 +154,7 @@ class SampledTrading(Trading):
         return self._prove(call, account, key)
 
     def refute(
-        self, epoch: int, *, offer: Offer, refutation: Refutation, account: LocalAccount, key: str | None = None
+        self, epoch: int, *, offer: Offer, refutation: SampledRefutation, account: LocalAccount, key: str | None = None
     ) -> Done:
         """Show that a leaf of a revealed update is not what it was committed to."""
         r = refutation
@@ -209,7 +211,7 @@ class SampledTrading(Trading):
     # --- plumbing ---------------------------------------------------------------------------------------------
 
     @property
-    def _p(self) -> Any:
+    def _p(self) -> ContractFunctions:
         return self.prover.functions
 
     def _prove(self, call: ContractFunction, account: LocalAccount, key: str | None) -> Done:

@@ -1,12 +1,11 @@
 """What providers sign for others to send: typed data (EIP-712), bound to one contract on one chain."""
 
-from typing import Any
-
 from eth_account.messages import encode_typed_data
 from eth_account.signers.local import LocalAccount
 from eth_utils.address import to_checksum_address
 
 from martfl.chain.state import SignedClaim, SignedCommit
+from martfl.values import Json
 
 COMMIT = [("epoch", "uint256"), ("provider", "address"), ("digest", "bytes32")]
 CLAIM = [("epoch", "uint256"), ("provider", "address"), ("receiver", "address")]
@@ -34,14 +33,12 @@ def signature_words(signature: bytes) -> tuple[int, int, int]:
     return signature[64], int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:64], "big")
 
 
-def _domain(chain_id: int, market: str) -> dict[str, Any]:
+def _domain(chain_id: int, market: str) -> Json:
     place = to_checksum_address(market)
     return {"name": "martfl", "version": "2", "chainId": chain_id, "verifyingContract": place}
 
 
-def _sign(
-    account: LocalAccount, domain: dict[str, Any], kind: str, types: list[tuple[str, str]], content: dict[str, Any]
-) -> bytes:
+def _sign(account: LocalAccount, domain: Json, kind: str, types: list[tuple[str, str]], content: Json) -> bytes:
     fields = {kind: [{"name": name, "type": type_} for name, type_ in types]}
     signable = encode_typed_data(domain_data=domain, message_types=fields, message_data=content)
     return bytes(account.sign_message(signable).signature)

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
 
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
@@ -78,7 +77,7 @@ class ExactModel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class PackingTerms:
     """Exact settlement: how updates are packed into scalars, and the generators that they are committed with."""
 
     parameters: int
@@ -92,7 +91,7 @@ class Layout:
 class ExactStart:
     """What exact settlement fixes at deployment."""
 
-    layout: Layout
+    layout: PackingTerms
     model: ExactModel
     judge: str = NO_TOKEN  # contract of `judge.vy`; zero: deployed along
 
@@ -177,7 +176,7 @@ class PostedTerms:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Terms:
+class ContractTerms:
     """What a market's contract fixes for ever. Windows in seconds, money in the smallest unit."""
 
     acquirer: str
@@ -207,8 +206,8 @@ class Terms:
         """The contract's name."""
         return "exact" if isinstance(self.settlement, ExactStart) else "sampled"
 
-    def shared(self) -> tuple[Any, ...]:
-        """The contract's `Terms`."""
+    def shared(self) -> tuple[object, ...]:
+        """The contract's `ContractTerms`."""
         windows = (getattr(self, name) for name in WINDOWS)
         parties = (to_checksum_address(self.acquirer), to_checksum_address(self.token))
         return (*parties, *windows, self.penalty_ratio, self.minimum_deposit, self.terms_hash)
@@ -280,7 +279,7 @@ class Offer:
         """What the digest holds of the commitment."""
         return keccak(self.commitment)
 
-    def words(self) -> tuple[Any, ...]:
+    def words(self) -> tuple[object, ...]:
         """The contract's `Offer`."""
         return to_checksum_address(self.provider), self.commitment_hash, self.seal, self.ask
 

@@ -18,7 +18,7 @@ from eth_typing import BlockNumber, ChecksumAddress
 from eth_utils.address import to_checksum_address
 from hexbytes import HexBytes
 from web3.contract import Contract
-from web3.contract.contract import ContractFunction
+from web3.contract.contract import ContractFunction, ContractFunctions
 from web3.exceptions import ContractLogicError
 from web3.types import BlockIdentifier
 
@@ -38,6 +38,7 @@ from martfl.chain.state import (
     SignedCommit,
     State,
 )
+from martfl.values import Json
 
 E = TypeVar("E", bound=ev.Event)
 
@@ -210,7 +211,7 @@ class Trading(ABC):
     # --- plumbing ---------------------------------------------------------------------------------------------
 
     @property
-    def _f(self) -> Any:
+    def _f(self) -> ContractFunctions:
         return self.contract.functions
 
     def _at(self, deep: bool) -> BlockIdentifier:
@@ -219,7 +220,7 @@ class Trading(ABC):
     def _coins(self, amount: int) -> int:
         return amount if self.terms().token == NO_TOKEN else 0
 
-    def _events(self, contract: Contract, kind: type[E], **filters: Any) -> list[E]:
+    def _events(self, contract: Contract, kind: type[E], **filters: object) -> list[E]:
         found = getattr(contract.events, kind.__name__)().get_logs(argument_filters=filters, from_block=self.since)
         typed = (ev.typed(kind.__name__, entry["args"]) for entry in found)
         return [event for event in typed if isinstance(event, kind)]
@@ -231,7 +232,7 @@ class Trading(ABC):
 
 
 def put(
-    chain: Chain, name: str, arguments: tuple[Any, ...], *, account: LocalAccount, key: str | None = None
+    chain: Chain, name: str, arguments: tuple[object, ...], *, account: LocalAccount, key: str | None = None
 ) -> Receipt:
     """Deploy the contract of `<name>.vy`; the receipt names its address."""
     code = compiled(name)
@@ -250,12 +251,12 @@ def ask(call: ContractFunction, *, at: BlockIdentifier = "latest") -> Any:
         raise RevertedError(str(error.message)) from error
 
 
-def words(value: Any) -> tuple[Any, ...]:
+def words(value: object) -> tuple[object, ...]:
     """A dataclass as the contract's struct of the same fields."""
     return tuple(getattr(value, name) for name in _names(type(value)))
 
 
-def named(values: Sequence[Any], kind: type) -> dict[str, Any]:
+def named(values: Sequence[object], kind: type) -> Json:
     """A contract's struct by the names of our dataclass, whose fields are the same in the same order."""
     return dict(zip(_names(kind), values, strict=True))
 

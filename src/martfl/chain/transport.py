@@ -10,7 +10,6 @@ import time
 import urllib.error
 import urllib.request
 from http.client import HTTPException
-from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from web3.providers.base import JSONBaseProvider
@@ -36,7 +35,7 @@ class HttpTransport(JSONBaseProvider):
         self._patience = patience
         self.host = str(urlsplit(self._url).hostname)
 
-    def make_request(self, method: RPCEndpoint, params: Any) -> RPCResponse:
+    def make_request(self, method: RPCEndpoint, params: object) -> RPCResponse:
         """Ask until there is an answer, for `patience` seconds at most."""
         body = self.encode_rpc_request(method, params)
         deadline, delay = time.monotonic() + self._patience, FIRST_DELAY

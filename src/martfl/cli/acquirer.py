@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -13,9 +13,10 @@ from martfl.cli.output import JsonFlag, emit
 from martfl.cli.signals import ended_by_signals
 from martfl.cli.telling import Telling, introduce, say
 from martfl.tables import table
+from martfl.values import Json
 
 if TYPE_CHECKING:  # rooms are imported by the commands that use them
-    from martfl.federation.compose import Place
+    from martfl.federation.compose import PartyView
     from martfl.federation.flower.roles import Buying, Listening
     from martfl.market.journal import Journal
     from martfl.market.terms import Terms
@@ -135,7 +136,7 @@ def run(
     emit(result, as_json=as_json, render=lambda: [_table(done, place.terms)])
 
 
-def _buying(place: "Place", role: RoleOptions, options: BuyingOptions, listening: "Listening") -> "Buying":
+def _buying(place: "PartyView", role: RoleOptions, options: BuyingOptions, listening: "Listening") -> "Buying":
     from martfl.federation import compose
     from martfl.federation.flower.roles import Buying
     from martfl.tasks.loading import load_data
@@ -161,7 +162,7 @@ def _patience(terms: "Terms") -> float:
     return max(5.0, min(terms.deadlines.buy, terms.deadlines.publish) / 8)
 
 
-def _write_report(place: "Place") -> Path:
+def _write_report(place: "PartyView") -> Path:
     """What happened, in one HTML file beside the journal; everybody's transactions included."""
     from martfl.dashboard.ledger import LedgerReader
     from martfl.dashboard.report import write_report
@@ -170,14 +171,14 @@ def _write_report(place: "Place") -> Path:
     return write_report(folder, folder / "report.html", ledger=LedgerReader(place.trading).read())
 
 
-def _epochs(journal: "Journal", count: int) -> list[dict[str, Any]]:
+def _epochs(journal: "Journal", count: int) -> list[Json]:
     """The documented JSON form; amounts in wei, providers by address."""
-    from martfl.market.steps import ModelPosted, Offers, Over, Paid, Purchased
+    from martfl.market.steps import ModelPosted, Offers, Over, PaidOut, Purchased
 
     found = []
     for epoch in range(1, count + 1):
         offers, over = journal.recall(epoch, Offers), journal.recall(epoch, Over)
-        posted, paid = journal.recall(epoch, ModelPosted), journal.recall(epoch, Paid)
+        posted, paid = journal.recall(epoch, ModelPosted), journal.recall(epoch, PaidOut)
         found.append(
             {
                 "epoch": epoch,
@@ -192,7 +193,7 @@ def _epochs(journal: "Journal", count: int) -> list[dict[str, Any]]:
     return found
 
 
-def _table(epochs: list[dict[str, Any]], terms: "Terms") -> Table:
+def _table(epochs: list[Json], terms: "Terms") -> Table:
     def money(amount: int) -> str:
         return coins(amount, token=terms.money.token)
 

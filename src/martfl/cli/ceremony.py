@@ -1,11 +1,14 @@
 """`martfl ceremony …`: the set-up of sampled settlement, among parties that need not trust each other."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from martfl.cli.output import JsonFlag, emit
+
+if TYPE_CHECKING:
+    from martfl.settlement.sampled.ceremony import Ceremony
 
 app = typer.Typer(no_args_is_help=True, help="Make the Groth16 key of sampled markets, each party in turn.")
 
@@ -83,7 +86,7 @@ def _checked(file: Path, json: bool, *, installed: bool) -> None:
     _say(state, json, f"{file}: the key follows from these contributions{place}", key=digest)
 
 
-def _say(state: Any, json: bool, message: str, **more: str) -> None:
+def _say(state: "Ceremony", json: bool, message: str, **more: str) -> None:
     from rich.markup import escape
 
     from martfl.settlement.sampled.ceremony import receipts

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import RenderableType
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
@@ -20,6 +21,7 @@ from martfl.tables import FittingTable, table
 
 if TYPE_CHECKING:
     from martfl.demo import DemoOptions, DemoResult
+    from martfl.demo.result import EpochResult
     from martfl.market.epoch import Tell
     from martfl.market.journal import Journal
 
@@ -109,7 +111,7 @@ def _lines(options: "DemoOptions", *, quiet: bool) -> Iterator[tuple[Line, Calla
         yield line, trained
 
 
-def _story(result: "DemoResult") -> list[Any]:
+def _story(result: "DemoResult") -> list[RenderableType]:
     added = _added(result)
     return [_epochs(result), _parties(result), MARKS, *added, *_reasons(result), *_told(result), _money(result)]
 
@@ -162,7 +164,7 @@ def _parties(result: "DemoResult") -> Table:
     return grid
 
 
-def _mark(epoch: Any, name: str) -> str:
+def _mark(epoch: "EpochResult", name: str) -> str:
     if name in epoch.caught:
         return "[red]![/]"
     if name in epoch.weights:
@@ -172,7 +174,7 @@ def _mark(epoch: Any, name: str) -> str:
     return "[yellow]-[/]" if name in epoch.dropped else "[dim]·[/]"
 
 
-def _added(result: "DemoResult") -> list[Any]:
+def _added(result: "DemoResult") -> list[RenderableType]:
     """What updates added in the last epoch whose model has any, and the part of the bonus that this came to."""
     from martfl.valuation import brief, brief_share
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
 
 from martfl import waiting
 from martfl.cli import lab_show
@@ -141,7 +142,7 @@ def _bar_listener(bar: Progress) -> Listener:
     return BarListener()
 
 
-def _overview(results: list[RunResult]) -> Any:
+def _overview(results: list[RunResult]) -> Table:
     from martfl.lab.suite import describe
 
     rows = [

@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from martfl.cli.options import Config
 from martfl.cli.output import JsonFlag, emit
 from martfl.tables import table
+from martfl.values import Json
 
 if TYPE_CHECKING:  # rooms are imported by the commands that use them
     from martfl.chain.network import Chain
@@ -80,7 +81,7 @@ def _opened(market: Path, chain: str | None, config: Path | None) -> "Iterator[t
         yield held, opened
 
 
-def _described(found: "Published") -> dict[str, Any]:
+def _described(found: "Published") -> Json:
     measured = found.measured
     return {
         **found.about(),

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from martfl.values import Json
+
 if TYPE_CHECKING:  # rooms are imported by the commands that use them
     from eth_account.signers.local import LocalAccount
 
@@ -43,7 +45,7 @@ class RoleOptions:
     config: Config = None
     allow_task: AllowedTasks = None
 
-    def place(self) -> dict[str, Any]:
+    def place(self) -> Json:
         """What opening a market's place takes of these."""
         return {"config": self.config, "folder": self.folder, "allowed": self.allow_task or ()}
 
@@ -57,7 +59,7 @@ class RoleOptions:
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """The command as typer wants it: the fields of its dataclass parameters become options of their own."""
     hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    groups: Json = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
 
     @wraps(command)
     def flat(**given: Any) -> None:
@@ -70,7 +72,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     return flat
 
 
-def _flattened(command: Callable[..., None], hints: dict[str, Any]) -> Iterator[inspect.Parameter]:
+def _flattened(command: Callable[..., None], hints: Json) -> Iterator[inspect.Parameter]:
     for name, parameter in inspect.signature(command).parameters.items():
         kind = hints[name]
         if not is_dataclass(kind):

@@ -5,17 +5,17 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 
 console = Console()
 
 
-def to_plain(value: Any) -> Any:
+def to_plain(value: object) -> object:
     """Turn dataclasses, numpy values and bytes into what `json` can write."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dataclasses.asdict(value)
@@ -28,7 +28,7 @@ def to_plain(value: Any) -> Any:
     raise TypeError(f"cannot write {type(value).__name__} as JSON")
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     """What JSON can say: it has no word for NaN and infinity, so that they become null."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
@@ -37,7 +37,7 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def emit(result: Any, *, as_json: bool, render: Callable[[], Iterable[Any]]) -> None:
+def emit(result: object, *, as_json: bool, render: Callable[[], Iterable[RenderableType]]) -> None:
     """Print `result` as JSON, or what `render` gives as rich renderables."""
     if as_json:
         plain = json.loads(json.dumps(result, default=to_plain))

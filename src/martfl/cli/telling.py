@@ -93,9 +93,9 @@ class Telling:
         return f"{len(prices)} of {count} bought, for {spent}; {weighed} of them are in the model"
 
     def _over(self, epoch: int) -> str:
-        from martfl.market.steps import Over, Paid
+        from martfl.market.steps import Over, PaidOut
 
-        over, paid = self.journal.recall(epoch, Over), self.journal.recall(epoch, Paid)
+        over, paid = self.journal.recall(epoch, Over), self.journal.recall(epoch, PaidOut)
         if over is None or paid is None:
             return ""
         total = self._money(sum(paid.paid.values()))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from martfl.dashboard.story import Alarm, CheckKind, Delivery, Epoch, Node, Stage, Story
+from martfl.dashboard.story import Alarm, CheckKind, DeliveryState, EpochStory, Node, Stage, Story
 from martfl.market.journal import Remark
 from martfl.market.purchases import FALSE, FORGED, MISSING, OFFENCES
 
@@ -43,33 +43,33 @@ _SEEN = {
 }
 
 
-def _silent(epoch: Epoch) -> Iterable[Alarm]:
+def _silent(epoch: EpochStory) -> Iterable[Alarm]:
     if epoch.stage in (Stage.TRAINING, Stage.COMMITTING):
         return
     for turn in epoch.turns:
         if not turn.committed:
             text = "was invited and did not commit in time"
             yield Alarm(epoch=epoch.number, kind=LATE, subject=turn.provider, text=text, grave=False)
-        if turn.delivery is Delivery.REFUTED:
+        if turn.delivery is DeliveryState.REFUTED:
             text = "its key was refuted on chain: it is paid nothing, and its price went back"
             yield Alarm(epoch=epoch.number, kind="refuted", subject=turn.provider, text=text)
 
 
-def _ended(epoch: Epoch) -> Iterable[Alarm]:
+def _ended(epoch: EpochStory) -> Iterable[Alarm]:
     if epoch.outcome in ENDS:
         grave = epoch.outcome != "EMPTY"
         kind = f"epoch {epoch.outcome.lower()}"
         yield Alarm(epoch=epoch.number, kind=kind, text=ENDS[epoch.outcome], grave=grave)
 
 
-def _doubted(epoch: Epoch) -> Iterable[Alarm]:
+def _doubted(epoch: EpochStory) -> Iterable[Alarm]:
     for check in epoch.checks:
         if check.kind is CheckKind.MODEL and check.passed < check.of:
             text = f"{check.of - check.passed} of {check.of} providers did not confirm the published model"
             yield Alarm(epoch=epoch.number, kind="doubted", text=text, grave=False)
 
 
-def _overdue(epochs: Sequence[Epoch], node: Node | None) -> Iterable[Alarm]:
+def _overdue(epochs: Sequence[EpochStory], node: Node | None) -> Iterable[Alarm]:
     """Deadlines that the acquirer is missing now; only the chain's own clock counts."""
     for epoch in epochs:
         if node is not None and epoch.stage in OVERDUE and 0 < epoch.deadline < node.time:

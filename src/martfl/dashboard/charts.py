@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from martfl.dashboard.markup import Html, h, join
-from martfl.dashboard.story import Epoch
+from martfl.dashboard.story import EpochStory
 from martfl.dashboard.words import role_of
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 640, 72, 20, 18, 42
@@ -70,7 +70,7 @@ def line_chart(
     return h("figure", h("figcaption", y), picture, legend)
 
 
-def score_chart(epoch: Epoch, names: Mapping[str, str]) -> Html:
+def score_chart(epoch: EpochStory, names: Mapping[str, str]) -> Html:
     """Every provider at its score and weight; the decision as colour and shape."""
     turns = [turn for turn in epoch.turns if turn.score is not None and turn.role]
     if not turns:

@@ -3,18 +3,18 @@
 from collections.abc import Iterable, Sequence
 
 from martfl.dashboard.steps import Steps
-from martfl.dashboard.story import Check, CheckKind, Delivery, Turn
+from martfl.dashboard.story import CheckCount, CheckKind, DeliveryState, Turn
 from martfl.market.purchases import FORGED
-from martfl.market.steps import HandedOut, Invited, ModelPosted, Offers, Over, Scores, Selected
+from martfl.market.steps import BaselineScores, HandedOut, Invited, ModelPosted, Offers, Over, Selected
 
 Found = Iterable[tuple[str, CheckKind, int, int]]  # who, what, passed, of
-HERE = (Delivery.LISTED, Delivery.ACCEPTED, Delivery.REVEALED)
+HERE = (DeliveryState.LISTED, DeliveryState.ACCEPTED, DeliveryState.REVEALED)
 
 
-def find_checks(steps: Steps, turns: Sequence[Turn], *, sampled: bool) -> tuple[Check, ...]:
+def find_checks(steps: Steps, turns: Sequence[Turn], *, sampled: bool) -> tuple[CheckCount, ...]:
     """Those that there was something to check in."""
     found = [*_before(steps), *_bought(steps, turns), *_after(steps, sampled=sampled)]
-    return tuple(Check(who=who, kind=kind, passed=passed, of=of) for who, kind, passed, of in found if of)
+    return tuple(CheckCount(who=who, kind=kind, passed=passed, of=of) for who, kind, passed, of in found if of)
 
 
 def _before(steps: Steps) -> Found:
@@ -22,7 +22,7 @@ def _before(steps: Steps) -> Found:
         yield "providers", CheckKind.BASE, len(invited.signed), len(invited.invited)
     if (offers := steps.one(Offers)) is not None:
         yield "acquirer", CheckKind.OFFER, len(offers.shown), len(offers.committed)
-    given = [score for scores in steps.all(Scores) for score in scores.scores]
+    given = [score for scores in steps.all(BaselineScores) for score in scores.scores]
     yield "acquirer", CheckKind.SCORE, sum(score is not None for score in given), len(given)
 
 
@@ -30,7 +30,7 @@ def _bought(steps: Steps, turns: Sequence[Turn]) -> Found:
     """Judged once the rule has decided: before, keys may be under way."""
     if steps.one(Selected) is None:
         return
-    bought = [turn for turn in turns if turn.delivery is not Delivery.NONE]
+    bought = [turn for turn in turns if turn.delivery is not DeliveryState.NONE]
     here = [turn for turn in bought if turn.delivery in HERE]
     yield "acquirer", CheckKind.KEY, len(here), len(bought)
     yield "acquirer", CheckKind.HONESTY, sum(turn.offence != FORGED for turn in here), len(here)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from martfl.dashboard.charts import bars, stack
 from martfl.dashboard.markup import Html, h, section
-from martfl.dashboard.story import Epoch, Story
+from martfl.dashboard.story import EpochStory, Story
 from martfl.dashboard.words import EXPLORERS, label, money, plural, seconds, short, size
 
 MESSAGES = {
@@ -59,7 +59,7 @@ WENT = {"prices": "s2", "bonus": "s1", "back to the acquirer": "s4", "forfeited"
 MONEY = (*CAME, *WENT)
 
 
-def _amounts(e: Epoch) -> tuple[int, ...]:
+def _amounts(e: EpochStory) -> tuple[int, ...]:
     """In the order of `MONEY`."""
     return e.reward, e.penalty, e.paid - e.bonus, e.bonus, e.refunded, e.forfeited, e.held
 
@@ -67,7 +67,7 @@ def _amounts(e: Epoch) -> tuple[int, ...]:
 def _money_table(story: Story) -> Html:
     head = h("tr", h("th", "epoch", scope="col"), [h("th", name, scope="col", class_="number") for name in MONEY])
 
-    def row(e: Epoch) -> Html:
+    def row(e: EpochStory) -> Html:
         values = zip(MONEY, _amounts(e), strict=True)
         cells = [h("td", money(story, value), class_="number", data_label=name) for name, value in values]
         return h("tr", h("th", f"epoch {e.number}", scope="row"), cells)

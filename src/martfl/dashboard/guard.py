@@ -5,17 +5,11 @@ import hmac
 import ipaddress
 import os
 import secrets
-from collections.abc import Awaitable, Callable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
-from typing import Any
 
+from martfl.asgi import App, Event, Receive, Scope, Send
 from martfl.errors import InputError
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 COOKIE = "martfl"
 TOKEN_VARIABLE = "MARTFL_DASHBOARD_TOKEN"
@@ -59,7 +53,7 @@ def read_token(path: Path | None) -> str | None:
     return token
 
 
-class Guard:
+class PageGuard:
     """An ASGI wrapper. A session is a random cookie that the server hands out for the token, once it has seen it."""
 
     def __init__(self, app: App, *, token: str | None, local: bool) -> None:
@@ -101,7 +95,7 @@ class Guard:
 
 
 def _with_headers(send: Send) -> Send:
-    async def wrapped(message: MutableMapping[str, Any]) -> None:
+    async def wrapped(message: Event) -> None:
         if message["type"] == "http.response.start":
             own = {key.lower() for key, _ in message.get("headers", [])}
             extra = [(k.encode(), v.encode()) for k, v in HEADERS.items() if k.encode() not in own]

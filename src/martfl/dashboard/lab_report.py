@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any
 
 from martfl.dashboard.charts import line_chart
 from martfl.dashboard.document import standalone
@@ -18,6 +17,7 @@ from martfl.errors import InputError
 from martfl.lab.result import RunResult, Status
 from martfl.lab.store import Store
 from martfl.lab.suite import settings_of
+from martfl.values import Json
 
 METRICS = {
     "mta": "accuracy",
@@ -68,7 +68,7 @@ def _summary(records: Sequence[RunResult]) -> Html:
     return section("summary", "In short", grid, h("p", words), h("p", "All runs: ", shared, class_="note long"))
 
 
-def _shared(records: Sequence[RunResult]) -> dict[str, Any]:
+def _shared(records: Sequence[RunResult]) -> Json:
     """Settings in which all runs agree."""
     first, *others = [asdict(record.config) for record in records]
     return {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}

@@ -16,7 +16,7 @@ from martfl.chain.network import Chain
 from martfl.chain.open import open_trading
 from martfl.chain.state import EpochState
 from martfl.chain.trading import Trading
-from martfl.dashboard.story import Delivery, Node, Transaction
+from martfl.dashboard.story import DeliveryState, Node, Transaction
 from martfl.errors import MartflError
 
 log = logging.getLogger(__name__)
@@ -41,14 +41,14 @@ class Ledger:
         """What went back to the acquirer."""
         return sum(event.amount for event in self.history.of(ev.Refunded, epoch))
 
-    def deliveries(self, epoch: int) -> Mapping[str, Delivery]:
+    def deliveries(self, epoch: int) -> Mapping[str, DeliveryState]:
         """How far each bought update came over; the later word counts."""
         history = self.history
-        found = dict.fromkeys(history.bought(epoch), Delivery.WAITING)
-        found |= {event.provider: Delivery.REVEALED for event in history.of(ev.Revealed, epoch)}
-        found |= {name: Delivery.ACCEPTED for event in history.of(ev.Accepted, epoch) for name in event.providers}
-        found |= {event.provider: Delivery.REFUTED for event in history.of(ev.Refuted, epoch)}
-        return found | dict.fromkeys(history.weights(epoch), Delivery.LISTED)
+        found = dict.fromkeys(history.bought(epoch), DeliveryState.WAITING)
+        found |= {event.provider: DeliveryState.REVEALED for event in history.of(ev.Revealed, epoch)}
+        found |= {name: DeliveryState.ACCEPTED for event in history.of(ev.Accepted, epoch) for name in event.providers}
+        found |= {event.provider: DeliveryState.REFUTED for event in history.of(ev.Refuted, epoch)}
+        return found | dict.fromkeys(history.weights(epoch), DeliveryState.LISTED)
 
 
 @dataclass

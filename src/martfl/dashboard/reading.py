@@ -10,17 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from martfl.chain.state import WHOLE
 from martfl.dashboard.alarms import find_alarms
 from martfl.dashboard.checks import find_checks
 from martfl.dashboard.ledger import Ledger
 from martfl.dashboard.steps import Steps, by_epoch
-from martfl.dashboard.story import WHOLE, Delivery, Epoch, Party, Stage, Story, Turn
+from martfl.dashboard.story import DeliveryState, EpochStory, Party, Stage, Story, Turn
 from martfl.errors import InputError
 from martfl.market.asking import NO_ANSWER
 from martfl.market.journal import NAME, Journal, Remark
 from martfl.market.purchases import OFFENCES
 from martfl.market.steps import (
     Aggregated,
+    BaselineScores,
     HandedOut,
     Invited,
     MarketOpened,
@@ -28,8 +30,7 @@ from martfl.market.steps import (
     Offers,
     Opened,
     Over,
-    Paid,
-    Scores,
+    PaidOut,
     Selected,
 )
 from martfl.market.terms import read_terms
@@ -121,12 +122,12 @@ def _parties(epochs: Mapping[int, Steps], known: Beside) -> dict[str, Party]:
     return {a: Party(address=a, name=name, behaviour=known.behaviours.get(name, "")) for a, name in names.items()}
 
 
-def _epoch(number: int, steps: Steps, frame: Story, remarks: Sequence[Remark], known: Beside) -> Epoch:
-    opened, over, paid = steps.one(Opened), steps.one(Over), steps.one(Paid)
+def _epoch(number: int, steps: Steps, frame: Story, remarks: Sequence[Remark], known: Beside) -> EpochStory:
+    opened, over, paid = steps.one(Opened), steps.one(Over), steps.one(PaidOut)
     aggregated = steps.one(Aggregated)
     stage, (sent, received) = steps.stage(), steps.traffic()
     turns = _turns(steps, {r.subject: r for r in remarks if r.epoch == number and r.kind in OFFENCES})
-    return Epoch(
+    return EpochStory(
         number=number,
         stage=stage,
         outcome=over.phase if over else "",
@@ -134,7 +135,7 @@ def _epoch(number: int, steps: Steps, frame: Story, remarks: Sequence[Remark], k
         latest=max(entry.at for entry in steps.entries),
         deadline=_deadline(stage, opened),
         turns=turns,
-        baselines=len(steps.all(Scores)),
+        baselines=len(steps.all(BaselineScores)),
         deposit=opened.deposit if opened else 0,
         reward=opened.reward if opened else 0,
         refunded=paid.refunded if paid else 0,
@@ -166,7 +167,7 @@ def _deadline(stage: Stage, opened: Opened | None) -> int:
 def _turns(steps: Steps, offences: Mapping[str, Remark]) -> tuple[Turn, ...]:
     invited, offers, over = steps.one(Invited), steps.one(Offers), steps.one(Over)
     prices, deliveries = steps.prices(), steps.deliveries()
-    posted, paid, checked = steps.one(ModelPosted), steps.one(Paid), steps.one(HandedOut)
+    posted, paid, checked = steps.one(ModelPosted), steps.one(PaidOut), steps.one(HandedOut)
 
     def turn(name: str) -> Turn:
         caught = offences.get(name)
@@ -176,7 +177,7 @@ def _turns(steps: Steps, offences: Mapping[str, Remark]) -> tuple[Turn, ...]:
             committed=name in offers.committed if offers else name in invited.signed if invited else False,
             ask=shown.ask if shown else None,
             price=prices.get(name),
-            delivery=deliveries.get(name, Delivery.NONE),
+            delivery=deliveries.get(name, DeliveryState.NONE),
             weight=posted.weights.get(name, 0) / WHOLE if posted else 0.0,
             checked=name in checked.accepted if checked else False,
             paid=paid.paid.get(name, 0) if paid else None,
@@ -214,7 +215,7 @@ def _two_decimals(text: str) -> str:
     return LONG_NUMBER.sub(lambda found: f"{float(found[0]):.2f}", text)
 
 
-def _with_ledger(epoch: Epoch, ledger: Ledger) -> Epoch:
+def _with_ledger(epoch: EpochStory, ledger: Ledger) -> EpochStory:
     """The epoch as the chain tells it, where the chain knows better than the journal."""
     claims, deliveries = ledger.paid(epoch.number), ledger.deliveries(epoch.number)
     state = ledger.states.get(epoch.number)
@@ -222,8 +223,8 @@ def _with_ledger(epoch: Epoch, ledger: Ledger) -> Epoch:
     def told(turn: Turn) -> Turn:
         paid = claims.get(turn.provider, 0 if epoch.over else turn.paid)
         delivery = deliveries.get(turn.provider, turn.delivery)
-        silent = epoch.over and delivery is Delivery.WAITING
-        return replace(turn, paid=paid, delivery=Delivery.SILENT if silent else delivery)
+        silent = epoch.over and delivery is DeliveryState.WAITING
+        return replace(turn, paid=paid, delivery=DeliveryState.SILENT if silent else delivery)
 
     return replace(
         epoch,

@@ -11,7 +11,7 @@ from martfl.dashboard.ledger import Ledger, ledger_in
 from martfl.dashboard.markup import section
 from martfl.dashboard.reading import Beside, journal_folder, read_story
 from martfl.dashboard.sections import navigation, sections
-from martfl.dashboard.story import Epoch, Story
+from martfl.dashboard.story import EpochStory, Story
 from martfl.dashboard.words import moment
 from martfl.errors import InputError
 
@@ -62,7 +62,7 @@ def render_for(story: Story, provider: str) -> str:
 def only(story: Story, address: str) -> Story:
     """The story with one provider left in it."""
 
-    def cut(epoch: Epoch) -> Epoch:
+    def cut(epoch: EpochStory) -> EpochStory:
         return replace(epoch, turns=tuple(t for t in epoch.turns if t.provider == address), transactions=(), checks=())
 
     kept = {address: story.parties[address]}

@@ -6,7 +6,7 @@ from martfl.dashboard import costs, people
 from martfl.dashboard.charts import line_chart, score_chart
 from martfl.dashboard.markup import Html, h, join, section
 from martfl.dashboard.people import role_badge
-from martfl.dashboard.story import STAGES, Alarm, Epoch, Story, Turn
+from martfl.dashboard.story import STAGES, Alarm, EpochStory, Story, Turn
 from martfl.dashboard.words import (
     DELIVERY_WORDS,
     STAGE_WORDS,
@@ -145,7 +145,7 @@ def _timeline(story: Story) -> Html:
     return section("timeline", "Epochs", note, h("ol", rows, class_="timeline", reversed=True), rest, _node(story))
 
 
-def _stages(story: Story, epoch: Epoch) -> Html:
+def _stages(story: Story, epoch: EpochStory) -> Html:
     at = STAGES.index(epoch.stage)
     steps = [
         h("li", h("span", stage), class_="done" if number < at or epoch.over else "now" if number == at else "todo")
@@ -209,7 +209,7 @@ def _weighed(story: Story) -> str:
     )
 
 
-def _epoch(story: Story, epoch: Epoch, *, latest: bool) -> Html:
+def _epoch(story: Story, epoch: EpochStory, *, latest: bool) -> Html:
     names = {turn.provider: label(story, turn.provider) for turn in epoch.turns}
     bought = sum(turn.price is not None for turn in epoch.turns)
     weighed = sum(turn.weight > 0 for turn in epoch.turns)
@@ -222,7 +222,7 @@ def _epoch(story: Story, epoch: Epoch, *, latest: bool) -> Html:
     return h("section", inner, id=f"epoch-{epoch.number}", aria_label=f"Epoch {epoch.number}")
 
 
-def _facts(story: Story, epoch: Epoch) -> list[Html]:
+def _facts(story: Story, epoch: EpochStory) -> list[Html]:
     """What there is to say about an epoch as a whole."""
     said = []
     if epoch.baselines:
@@ -234,7 +234,7 @@ def _facts(story: Story, epoch: Epoch) -> list[Html]:
     return [*said, join(["On chain: ", links])] if links else said
 
 
-def _decided(story: Story, epoch: Epoch) -> Html | None:
+def _decided(story: Story, epoch: EpochStory) -> Html | None:
     """A line for each provider, and under it why."""
     turns = sorted((t for t in epoch.turns if t.committed), key=lambda t: (-t.weight, -(t.price or 0), -(t.ask or 0)))
     if not turns:

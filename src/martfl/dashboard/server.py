@@ -22,7 +22,7 @@ from fastapi.responses import (
 )
 
 from martfl.dashboard.document import document, resource, standalone_policy, stylesheet
-from martfl.dashboard.guard import COOKIE, Guard
+from martfl.dashboard.guard import COOKIE, PageGuard
 from martfl.dashboard.markup import Html, h
 from martfl.dashboard.report import render_report
 from martfl.dashboard.sections import navigation, sections
@@ -37,7 +37,7 @@ LONGEST_FORM = 4096
 
 
 @dataclass
-class Page:
+class LivePage:
     """The handlers, over one watcher."""
 
     watcher: Watcher
@@ -100,10 +100,10 @@ class Page:
             self.streams -= 1
 
 
-def make_app(watcher: Watcher, *, token: str | None = None, local: bool = True, pause: float = 0.5) -> Guard:
+def make_app(watcher: Watcher, *, token: str | None = None, local: bool = True, pause: float = 0.5) -> PageGuard:
     """The application, guarded; `local` refuses names other than this machine's own."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    page, guard = Page(watcher, pause), Guard(app, token=token, local=local)
+    page, guard = LivePage(watcher, pause), PageGuard(app, token=token, local=local)
     app.get("/", response_model=None)(page.index)
     app.get("/sections", response_model=None)(page.parts)
     app.get("/events", response_model=None)(page.events)
@@ -124,7 +124,7 @@ def _add_files(app: FastAPI) -> None:
         return Response(resource("page.js"), media_type="text/javascript")
 
 
-def _add_login(app: FastAPI, guard: Guard) -> None:
+def _add_login(app: FastAPI, guard: PageGuard) -> None:
     @app.get("/login", response_model=None)
     async def form() -> Response:
         return HTMLResponse(_login_page(""))

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from martfl.dashboard.story import Delivery, Stage, Transaction
+from martfl.dashboard.story import DeliveryState, Stage, Transaction
 from martfl.market.journal import Entry
 from martfl.market.steps import (
-    Accepted,
+    Acceptance,
     Aggregated,
     Answered,
+    BaselineScores,
     Drawn,
     HandedOut,
     Invited,
@@ -18,17 +19,16 @@ from martfl.market.steps import (
     Opened,
     Ordered,
     Over,
-    Paid,
+    OwnUpdate,
+    PaidOut,
     Proved,
     Purchased,
     Relayed,
     S,
-    Scores,
     Selected,
     Sent,
     Step,
     Traffic,
-    Trained,
 )
 
 NOW: Mapping[type[Step], Stage] = {  # a step that is done → what is going on now
@@ -37,19 +37,19 @@ NOW: Mapping[type[Step], Stage] = {  # a step that is done → what is going on 
     Relayed: Stage.COMMITTING,
     Offers: Stage.SCORING,
     Drawn: Stage.SCORING,
-    Trained: Stage.SCORING,
-    Scores: Stage.SCORING,
+    OwnUpdate: Stage.SCORING,
+    BaselineScores: Stage.SCORING,
     Ordered: Stage.BUYING,
     Purchased: Stage.BUYING,
     KeysTaken: Stage.BUYING,
     Selected: Stage.AGGREGATION,
-    Accepted: Stage.AGGREGATION,
+    Acceptance: Stage.AGGREGATION,
     Aggregated: Stage.AGGREGATION,
     ModelPosted: Stage.CHECKING,
     HandedOut: Stage.SETTLEMENT,
     Proved: Stage.SETTLEMENT,
     Answered: Stage.SETTLEMENT,
-    Paid: Stage.PAYMENT,
+    PaidOut: Stage.PAYMENT,
     Over: Stage.OVER,
 }
 ORDER = list(Stage)
@@ -78,15 +78,15 @@ class Steps:
         """Who was bought, at which price."""
         return {name: price for bought in self.all(Purchased) for name, price in bought.prices.items()}
 
-    def deliveries(self) -> dict[str, Delivery]:
+    def deliveries(self) -> dict[str, DeliveryState]:
         """How each bought update came over, as far as the acquirer knows."""
-        unanswered = Delivery.SILENT if self.one(Over) else Delivery.WAITING
+        unanswered = DeliveryState.SILENT if self.one(Over) else DeliveryState.WAITING
         found = dict.fromkeys(self.prices(), unanswered)
-        accepted, posted = self.one(Accepted), self.one(ModelPosted)
-        found |= dict.fromkeys(accepted.providers if accepted else (), Delivery.ACCEPTED)
+        accepted, posted = self.one(Acceptance), self.one(ModelPosted)
+        found |= dict.fromkeys(accepted.providers if accepted else (), DeliveryState.ACCEPTED)
         for answer in self.all(Answered):
-            found[answer.provider] = Delivery.ACCEPTED if answer.refuted is None else Delivery.REFUTED
-        return found | dict.fromkeys(posted.weights if posted else (), Delivery.LISTED)
+            found[answer.provider] = DeliveryState.ACCEPTED if answer.refuted is None else DeliveryState.REFUTED
+        return found | dict.fromkeys(posted.weights if posted else (), DeliveryState.LISTED)
 
     def traffic(self) -> tuple[dict[str, int], dict[str, int]]:
         """Bytes sent and received, by kind of request. Steps count on from each other: the largest is the whole."""
@@ -123,15 +123,15 @@ def by_epoch(entries: Iterable[Entry]) -> dict[int, Steps]:
 
 def _traffic(step: Step) -> Traffic:
     match step:
-        case Invited() | Offers() | Selected() | HandedOut() | Paid():
+        case Invited() | Offers() | Selected() | HandedOut() | PaidOut():
             return step.traffic
     return Traffic()
 
 
 def _sent(step: Step) -> tuple[Sent, ...]:
     match step:
-        case Relayed() | Proved() | Paid():
+        case Relayed() | Proved() | PaidOut():
             return step.sent
-        case Opened() | Purchased() | Accepted() | ModelPosted() | Answered():
+        case Opened() | Purchased() | Acceptance() | ModelPosted() | Answered():
             return (step.sent,) if step.sent else ()
     return ()

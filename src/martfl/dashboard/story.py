@@ -7,8 +7,6 @@ from functools import cached_property
 
 from martfl.valuation import Appraisal
 
-WHOLE = 1 << 16  # what the integer weights of an epoch sum to
-
 
 class Stage(StrEnum):
     """What is going on in an epoch, in the order in which it goes on."""
@@ -27,7 +25,7 @@ class Stage(StrEnum):
 STAGES = tuple(Stage)
 
 
-class Delivery(StrEnum):
+class DeliveryState(StrEnum):
     """How a bought update came over, as far as chain or journal say."""
 
     NONE = "not bought"
@@ -71,7 +69,7 @@ class Turn:
     committed: bool = False
     ask: int | None = None  # None: it showed no offer
     price: int | None = None  # None: it was not bought
-    delivery: Delivery = Delivery.NONE
+    delivery: DeliveryState = DeliveryState.NONE
     score: float | None = None  # two decimals; None until the epoch is over
     role: str = ""  # empty until it is judged
     reason: str = ""  # empty until the epoch is over
@@ -89,7 +87,7 @@ class Turn:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check:
+class CheckCount:
     """A check, by whom, of how many, and how many passed."""
 
     who: str
@@ -110,7 +108,7 @@ class Alarm:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Epoch:
+class EpochStory:
     """One epoch as far as it has come."""
 
     number: int
@@ -129,7 +127,7 @@ class Epoch:
     sent: Mapping[str, int] = field(default_factory=dict)  # bytes by message
     received: Mapping[str, int] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)  # by step
-    checks: tuple[Check, ...] = ()
+    checks: tuple[CheckCount, ...] = ()
     transactions: tuple[Transaction, ...] = ()
     model: str = ""  # hash of the published file
 
@@ -201,7 +199,7 @@ class Story:
 
     name: str
     parties: Mapping[str, Party]  # by address, in the order of first appearance
-    epochs: tuple[Epoch, ...]
+    epochs: tuple[EpochStory, ...]
     alarms: tuple[Alarm, ...] = ()
     contract: str = ""
     since: int = 0  # block of the contract's deployment

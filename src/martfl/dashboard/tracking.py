@@ -3,15 +3,15 @@
 Off unless asked for: after a run with `track`, or while a lab runs with `TrackingListener`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from martfl.amounts import COIN
 from martfl.dashboard.reading import read_story
 from martfl.dashboard.report import is_lab
-from martfl.dashboard.story import Epoch
+from martfl.dashboard.story import EpochStory
 from martfl.dashboard.words import label
 from martfl.errors import InputError
 from martfl.lab.config import RunConfig
@@ -20,6 +20,9 @@ from martfl.lab.result import RunResult
 from martfl.lab.store import COLUMNS, Store
 from martfl.lab.suite import describe
 from martfl.lab.workers import Listener
+
+if TYPE_CHECKING:
+    from torch.utils.tensorboard import SummaryWriter
 
 
 def track(folder: Path, out: Path) -> Path:
@@ -58,7 +61,7 @@ class TrackingListener(Listener):
 
     def __init__(self, out: Path) -> None:
         self.out = out
-        self._board: Any = None
+        self._board: SummaryWriter | None = None
 
     def start(self, config: RunConfig) -> None:
         """A new run, in a folder of its own."""
@@ -67,6 +70,7 @@ class TrackingListener(Listener):
 
     def round(self, config: RunConfig, row: RoundRow) -> None:
         """Its figures."""
+        assert self._board is not None  # `start` came before
         _add_row(self._board, {name: getattr(row, name) for name in COLUMNS}, row.round)
 
     def done(self, result: RunResult) -> None:
@@ -81,7 +85,7 @@ class TrackingListener(Listener):
 
 
 @contextmanager
-def writer(out: Path) -> Iterator[Any]:
+def writer(out: Path) -> Iterator["SummaryWriter"]:
     """An event file in `out`."""
     board = _open(out)
     try:
@@ -90,7 +94,7 @@ def writer(out: Path) -> Iterator[Any]:
         board.close()
 
 
-def _open(out: Path) -> Any:
+def _open(out: Path) -> "SummaryWriter":
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
@@ -98,7 +102,7 @@ def _open(out: Path) -> Any:
     return SummaryWriter(str(out))
 
 
-def _epoch_values(epoch: Epoch) -> dict[str, float]:
+def _epoch_values(epoch: EpochStory) -> dict[str, float]:
     values = {
         "accuracy/root": epoch.accuracy,
         "accuracy/test": epoch.tested,
@@ -115,7 +119,7 @@ def _epoch_values(epoch: Epoch) -> dict[str, float]:
     return {tag: float(value) for tag, value in values.items() if value is not None}
 
 
-def _add_row(board: Any, row: dict[str, Any], step: int) -> None:
+def _add_row(board: "SummaryWriter", row: Mapping[str, float | None], step: int) -> None:
     for name, value in row.items():
         if name != "round" and value is not None:
             board.add_scalar(name, float(value), step)

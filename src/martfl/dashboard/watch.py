@@ -16,7 +16,7 @@ from martfl.errors import InputError, MartflError
 from martfl.market.journal import NAME
 
 log = logging.getLogger(__name__)
-NOTHING = Story(name="waiting for the market", parties={}, epochs=())
+STILL_WAITING = Story(name="waiting for the market", parties={}, epochs=())
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Watcher:
     chain_pause: float = 5.0  # seconds between two looks at the chain
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _version: str = ""
-    _story: Story = NOTHING
+    _story: Story = STILL_WAITING
     _reader: LedgerReader | None = None
     _ledger: Ledger | None = None
     _chain_error: str = ""

@@ -4,7 +4,7 @@ import time
 
 from martfl.amounts import coins
 from martfl.dashboard.markup import Html, h, name_text
-from martfl.dashboard.story import Delivery, Epoch, Party, Stage, Story, Turn
+from martfl.dashboard.story import DeliveryState, EpochStory, Party, Stage, Story, Turn
 from martfl.valuation import statement
 
 SHORT = 10  # characters of an address or hash that are shown
@@ -25,13 +25,13 @@ ROLE_WORDS = {
     "caught": "cheated, and was found out",
 }
 DELIVERY_WORDS = {
-    Delivery.NONE: "",
-    Delivery.WAITING: "its key is awaited",
-    Delivery.LISTED: "in the model",
-    Delivery.ACCEPTED: "accepted",
-    Delivery.REVEALED: "key on chain",
-    Delivery.REFUTED: "refuted",
-    Delivery.SILENT: "no key came",
+    DeliveryState.NONE: "",
+    DeliveryState.WAITING: "its key is awaited",
+    DeliveryState.LISTED: "in the model",
+    DeliveryState.ACCEPTED: "accepted",
+    DeliveryState.REVEALED: "key on chain",
+    DeliveryState.REFUTED: "refuted",
+    DeliveryState.SILENT: "no key came",
 }
 STAGE_WORDS = {
     Stage.TRAINING: "providers train and seal their updates",
@@ -118,7 +118,7 @@ def role_of(turn: Turn) -> str:
     return "caught" if turn.offence else turn.role
 
 
-def verdict(epoch: Epoch) -> str:
+def verdict(epoch: EpochStory) -> str:
     """How an epoch ended, or what it is doing."""
     return epoch.outcome.lower() if epoch.over else STAGE_WORDS[epoch.stage]
 
@@ -131,7 +131,7 @@ def really(party: Party) -> str:
 # --- one provider's epoch in a few sentences -------------------------------------------------------------------------
 
 
-def turn_sentence(story: Story, epoch: Epoch, turn: Turn) -> str:
+def turn_sentence(story: Story, epoch: EpochStory, turn: Turn) -> str:
     """What happened, why, what it was paid."""
     parts = [_offered(story, turn), _bought(story, turn), _caught(turn), _judged(turn), _added(turn), _pay(story, turn)]
     return " ".join(part for part in parts if part)
@@ -149,12 +149,12 @@ def _bought(story: Story, turn: Turn) -> str:
     if turn.price is None:
         return "It was not bought, and nobody has seen it." if turn.role else ""
     after = {
-        Delivery.WAITING: "your key is awaited",
-        Delivery.LISTED: f"{percent(turn.weight)} of the new model is yours",
-        Delivery.ACCEPTED: "the acquirer has it, and it is not part of the new model",
-        Delivery.REVEALED: "your key is on chain, which counts as handing it over",
-        Delivery.REFUTED: "your key was refuted on chain: it opens something else than you committed to",
-        Delivery.SILENT: "no key of yours came in time",
+        DeliveryState.WAITING: "your key is awaited",
+        DeliveryState.LISTED: f"{percent(turn.weight)} of the new model is yours",
+        DeliveryState.ACCEPTED: "the acquirer has it, and it is not part of the new model",
+        DeliveryState.REVEALED: "your key is on chain, which counts as handing it over",
+        DeliveryState.REFUTED: "your key was refuted on chain: it opens something else than you committed to",
+        DeliveryState.SILENT: "no key of yours came in time",
     }
     return f"It was bought at {money(story, turn.price)}; {after.get(turn.delivery, 'it is paid for')}."
 

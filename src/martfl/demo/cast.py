@@ -1,10 +1,9 @@
 """The demo of digits: sellers with names, behaviours, rows and asks. All of it follows from the options' seed."""
 
-from typing import Any
-
 import numpy as np
 
 from martfl.amounts import COIN
+from martfl.arrays import Array
 from martfl.demo.conducts import FORGED, HONEST, make_conduct
 from martfl.demo.options import MIXED, DemoOptions
 from martfl.demo.scene import Scene, Seller
@@ -21,7 +20,7 @@ NAMES = (
     *("Alder", "Birch", "Cedar", "Dogwood", "Elm", "Fir", "Ginkgo", "Hazel", "Ivy"),
     *("Juniper", "Kapok", "Larch", "Maple", "Nutmeg", "Oak", "Pine", "Quince", "Rowan"),
 )
-Pairs = tuple[Any, Any]  # rows and labels
+Pairs = tuple[Array, Array]  # rows and labels
 
 
 def digits_scene(options: DemoOptions) -> Scene:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from martfl.arrays import Reals
 from martfl.lab.attacks import Attack, CraftView, make_attack
 from martfl.market.conduct import Conduct, Honest, Lesson
-from martfl.market.task import Floats
 
 HONEST, FORGED = "honest", "forged-score"
 
@@ -19,7 +19,7 @@ class Attacker:
     attack: Attack
     sellers: int  # in the market, attackers included
 
-    def update(self, lesson: Lesson) -> Floats:
+    def update(self, lesson: Lesson) -> Reals:
         """The attack's update; Sybils hand in one update in many names."""
         seed = 0 if self.attack.name == "sybil" else lesson.seed
         trained = np.zeros_like(lesson.model)
@@ -27,11 +27,11 @@ class Attacker:
             trained = np.asarray(lesson.task.train(lesson.model, lesson.data, seed=seed), dtype=np.float32)
         return trained if self.attack.craft is None else self._crafted(lesson, trained, seed)
 
-    def scored(self, lesson: Lesson, update: Floats) -> Floats:
+    def scored(self, lesson: Lesson, update: Reals) -> Reals:
         """What it committed to: the attack is in the update."""
         return update
 
-    def _crafted(self, lesson: Lesson, trained: Floats, seed: int) -> Floats:
+    def _crafted(self, lesson: Lesson, trained: Reals, seed: int) -> Reals:
         assert self.attack.craft is not None
         before = None if lesson.before is None else torch.from_numpy(lesson.before)
         view = CraftView(
@@ -49,12 +49,12 @@ class Attacker:
 class Forger:
     """Commits to noise, and has itself scored by an honestly trained update."""
 
-    def update(self, lesson: Lesson) -> Floats:
+    def update(self, lesson: Lesson) -> Reals:
         """Random signs on what was trained: worth nothing."""
         trained = Honest().update(lesson)
         return np.asarray(trained * np.random.default_rng(lesson.seed).choice([-1.0, 1.0], trained.size))
 
-    def scored(self, lesson: Lesson, update: Floats) -> Floats:
+    def scored(self, lesson: Lesson, update: Reals) -> Reals:
         """A score that the committed update does not have."""
         return Honest().update(lesson)
 

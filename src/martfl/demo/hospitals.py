@@ -5,7 +5,6 @@ sorted one column of its table.
 """
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from martfl.tasks import hospitals
 from martfl.tasks.layout import Vector
 from martfl.tasks.sources import Pair
 from martfl.tasks.torch_task import Progress, TorchTask
+from martfl.values import Json
 
 ROOT_ROWS = 120
 CARELESS = "careless: diagnoses mixed up"
@@ -26,7 +26,7 @@ def hospitals_scene(options: DemoOptions, *, progress: Progress | None = None) -
     own = _shuffled(hospitals.load_hospital("cleveland"), rng)
     hungarian = _shuffled(hospitals.load_hospital("hungarian"), rng)
     third = len(hungarian[1]) // 3
-    training: dict[str, Any] = {"seed": options.seed}
+    training: Json = {"seed": options.seed}
     task = replace(hospitals.heart(**training), progress=progress)
     root, test = _part(own, slice(None, ROOT_ROWS)), _part(own, slice(ROOT_ROWS, None))
     return Scene(

@@ -20,9 +20,10 @@ from martfl.tasks.layout import Vector
 from martfl.tasks.lora_task import LoraTask, lora
 from martfl.tasks.speeches import by_play, load_speeches
 from martfl.tasks.torch_task import Progress
+from martfl.values import Json
 
 ROOT_SPEECHES, TEST_SPEECHES = 16, 32
-TRAINING: dict[str, Any] = {"rank": 8, "alpha": 16, "tokens": 64, "steps": 12, "batch": 4, "learning_rate": 2e-3}
+TRAINING: Json = {"rank": 8, "alpha": 16, "tokens": 64, "steps": 12, "batch": 4, "learning_rate": 2e-3}
 PROMPT = "HAMLET: O good Horatio,"
 ADAPTER = "adapter"  # the folder of the exported adapter, in the demo's own
 

@@ -3,15 +3,15 @@
 import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from martfl.demo.conducts import FORGED
 from martfl.errors import InputError
 from martfl.lab.attacks import ATTACKS
+from martfl.values import Json
 
 MIXED = "mixed"
 FILE = "demo.json"
-CASTS: dict[str, dict[str, Any]] = {  # task → what its demo is where nothing else is asked for
+CASTS: dict[str, Json] = {  # task → what its demo is where nothing else is asked for
     "digits": {},
     "hospitals": {"providers": 4, "epochs": 6, "malicious": 0.25},
     "lora": {"providers": 5, "epochs": 2, "malicious": 0.4},
@@ -45,7 +45,7 @@ class DemoOptions:
             raise InputError(f"malicious must lie in [0, 1), got {self.malicious}")
 
 
-def choose(task: str, **given: Any) -> DemoOptions:
+def choose(task: str, **given: object) -> DemoOptions:
     """The options of a task's demo: those that were given, the others as its cast has them."""
     asked = {name: value for name, value in given.items() if value is not None}
     cast = CASTS.get(task, {})

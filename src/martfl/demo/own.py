@@ -3,23 +3,23 @@
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from martfl.demo.result import DemoResult, run_scene
 from martfl.demo.scene import Scene, Seller
 from martfl.errors import InputError
 from martfl.market.conduct import Conduct, Honest
-from martfl.tasks.protocol import as_task, check_rows
+from martfl.tasks.protocol import Data, as_task, check_rows
+from martfl.values import Settings
 
 
 def simulate(
-    make: Callable[..., Any],
+    make: Callable[..., object],
     *,
-    root: Any,
-    test: Any,
-    sellers: Mapping[str, Any],
+    root: Data,
+    test: Data,
+    sellers: Mapping[str, Data],
     epochs: int = 3,
-    options: Mapping[str, Any] | None = None,
+    options: Settings | None = None,
     folder: Path | str | None = None,
     rule: str = "evidence",
     value: str = "information",
@@ -53,7 +53,7 @@ def simulate(
     return run_scene(scene, Path(folder or tempfile.mkdtemp(prefix="martfl-")), epochs=epochs)
 
 
-def _seller(name: str, rows: Any, conduct: Conduct | None) -> Seller:
+def _seller(name: str, rows: Data, conduct: Conduct | None) -> Seller:
     if conduct is None:
         return Seller(name, rows, conduct=Honest())
     return Seller(name, rows, behaviour=type(conduct).__name__.lower(), conduct=conduct)

@@ -5,7 +5,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from martfl.tasks.layout import Vector
 from martfl.tasks.measures import Quality
 from martfl.tasks.torch_task import Progress
 from martfl.valuation import Appraisal
+from martfl.values import Json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +96,7 @@ def _run(demo: Demo, epochs: int) -> DemoResult:
     return _reported(demo, ledger, result)
 
 
-def to_json(result: DemoResult) -> dict[str, Any]:
+def to_json(result: DemoResult) -> Json:
     """The documented JSON form."""
     return asdict(result)
 

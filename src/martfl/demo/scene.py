@@ -1,16 +1,16 @@
 """What a demo plays: a task, who buys, who sells, and what is shown at the end."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from martfl.amounts import COIN
 from martfl.demo.conducts import HONEST
 from martfl.market.conduct import Conduct, Honest
 from martfl.market.terms import Terms, read_terms
 from martfl.tasks.layout import Vector
-from martfl.tasks.protocol import Task
+from martfl.tasks.protocol import Data, Task
+from martfl.values import Settings
 
 ASK = COIN // 100
 Ending = Callable[[Vector, Vector, Path], dict[str, str]]  # first model, last model, folder → what there is to tell
@@ -21,7 +21,7 @@ class Seller:
     """One provider of a demo."""
 
     name: str
-    data: Any
+    data: Data
     behaviour: str = HONEST  # what it really does, in a word
     ask: int = ASK
     conduct: Conduct = field(default_factory=Honest)
@@ -33,11 +33,11 @@ class Scene:
 
     task: Task
     entry: str  # module:function that makes the task from `options`
-    options: Mapping[str, Any]
-    root: Any
-    test: Any  # rows that no rule ever sees
+    options: Settings
+    root: Data
+    test: Data  # rows that no rule ever sees
     sellers: Sequence[Seller]
-    settlement: Mapping[str, Any] = field(default_factory=dict)
+    settlement: Settings = field(default_factory=dict)
     rule: str = "evidence"
     value: str = "information"  # what weights go by
     seed: int = 0

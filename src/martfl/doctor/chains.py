@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 G1_ADD, G1_ADD_INPUT = "0x000000000000000000000000000000000000000b", bytes(256)  # EIP-2537: infinity + infinity
 DRIFT = 60  # seconds that clocks may differ
 GAS = 20_000_000  # units, for a deployment and some epochs
-LITTLE = 500_000  # units, for a seller's own transactions in an emergency
+SELLER_GAS = 500_000  # units, for a seller's own transactions in an emergency
 
 
 def chain(name: str, *, config: Path | None, terms: "Terms | None", address: str | None) -> Iterator[Finding]:
@@ -63,7 +63,7 @@ def _money(opened: Chain, address: str, terms: "Terms | None") -> Iterator[Findi
     token = bool(terms and int(terms.money.token, 16))
     buyer = terms is not None and not terms.chain.contract  # before the deployment: whoever asks is the buyer
     deposit = terms.money.deposit if terms and buyer and not token else 0
-    need = deposit + (GAS if buyer else LITTLE) * price
+    need = deposit + (GAS if buyer else SELLER_GAS) * price
     found = f"{address[:10]}… holds {coins(held)}"
     yield weigh(held >= need, "balance", found, f"send it at least {coins(need - held)} more", otherwise="warn")
 

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from eth_account.signers.local import LocalAccount
 from eth_utils.address import is_address
@@ -25,13 +24,14 @@ from martfl.market.provider import Provider
 from martfl.market.settling import Settler, make_settler
 from martfl.market.task import make_task
 from martfl.market.terms import Terms, load_terms
-from martfl.tasks.protocol import Task
+from martfl.tasks.protocol import Data, Task
+from martfl.values import Json
 
 MARKETS, METERS = "markets", "meters"  # folders in the user's martfl home
 
 
 @dataclass(frozen=True)
-class Place:
+class PartyView:
     """A market as one party sees it."""
 
     terms: Terms
@@ -101,7 +101,7 @@ def open_place(
     config: Path | None = None,
     folder: Path | None = None,
     allowed: Collection[str] = (),
-) -> Iterator[Place]:
+) -> Iterator[PartyView]:
     """Everything that a role needs but its data; closed at the end. `allowed` are modules whose tasks may run here."""
     terms = load_terms(market)
     contract = terms.chain.contract
@@ -112,12 +112,12 @@ def open_place(
         task = make_task(terms, allowed=allowed)
         settler = make_settler(terms, parameters=task.layout.size)
         trading = open_trading(chain, contract, since=terms.chain.since)
-        yield Place(terms, chain, trading, task, settler, journal, account)
+        yield PartyView(terms, chain, trading, task, settler, journal, account)
 
 
 @contextmanager
 def open_provider(
-    place: Place, data: Any, *, name: str = "", ask: int | None = None, meter: Path | None = None
+    place: PartyView, data: Data, *, name: str = "", ask: int | None = None, meter: Path | None = None
 ) -> Iterator[Provider]:
     """The provider of a place; refuses where the chain's terms are not the file's."""
     if place.trading.terms().acquirer == place.account.address:
@@ -138,7 +138,7 @@ def deploy(market: Path, *, chain: Chain, account: LocalAccount, allowed: Collec
     settler = make_settler(terms, parameters=task.layout.size)
     key = f"deploy {terms.hash.hex()}"
     trading = deploy_market(chain, terms=terms, settler=settler, initial=task.initial(), account=account, key=key)
-    found: dict[str, Any] = {"contract": trading.address, "since": trading.since}
+    found: Json = {"contract": trading.address, "since": trading.since}
     write_values(market, {"chain": found})
     return trading
 
@@ -150,7 +150,7 @@ def state_layout(market: Path, task: Task) -> Terms:
     return load_terms(market)
 
 
-def write_values(market: Path, sections: dict[str, dict[str, Any]]) -> None:
+def write_values(market: Path, sections: dict[str, Json]) -> None:
     """Set values in a TOML file, whole or not at all: the file names the market's money."""
     text = market.read_text(encoding="utf-8")
     for section, values in sections.items():
@@ -160,7 +160,7 @@ def write_values(market: Path, sections: dict[str, dict[str, Any]]) -> None:
     part.replace(market)
 
 
-def set_values(text: str, section: str, values: dict[str, Any]) -> str:
+def set_values(text: str, section: str, values: Json) -> str:
     """A TOML text with these values in a section, and everything else, comments too, as it was."""
     lines = text.splitlines()
     header = f"[{section}]"

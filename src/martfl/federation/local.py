@@ -40,7 +40,7 @@ class LocalLink:
             return None
 
 
-class Watcher(Protocol):
+class ChainWatcher(Protocol):
     """Who must look at the chain in time."""
 
     def due(self) -> int | None:
@@ -55,7 +55,7 @@ class EmbeddedClock:
     """The embedded chain has no time of its own: waiting means moving it on, past nobody's moment to look."""
 
     chain: EmbeddedChain
-    watchers: Sequence[Watcher] = ()
+    watchers: Sequence[ChainWatcher] = ()
 
     def wait_until(self, timestamp: int) -> None:
         """Travel there, if it is not past, with a halt wherever somebody must look at the chain."""

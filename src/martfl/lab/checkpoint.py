@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from martfl.lab.metrics import RoundRow
+from martfl.selection.strategy import State
 
 
 @dataclass
@@ -19,7 +19,7 @@ class Progress:
     model: Tensor  # [m]
     previous: Tensor | None  # [m] the global model one round earlier
     integers: Tensor | None  # [m] the integer model, where the run aggregates in integers
-    state: Any  # the rule's
+    state: State  # the rule's
     history: list[RoundRow] = field(default_factory=list)
     diverged: bool = False
 

@@ -13,10 +13,11 @@ import logging
 import socket
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 import martfl
 from martfl.errors import InputError
+from martfl.lab.config import RunConfig
 from martfl.lab.result import RunResult
 from martfl.lab.runtime import Runtime
 from martfl.lab.workers import Done, Job, Listener, Work, failed, in_time, run_job
@@ -41,7 +42,7 @@ def on_ray(address: str, *, gpus: float = 1.0, until: float | None = None) -> Wo
     return work
 
 
-def _connect(address: str) -> Any:
+def _connect(address: str) -> ModuleType:
     try:
         import ray
     except ImportError:
@@ -66,11 +67,11 @@ def _knock(address: str) -> None:
         raise InputError(f"no Ray cluster at {address}: {error}") from None
 
 
-def _drive(ray: Any, jobs: Sequence[Job], runtime: Runtime, gpus: float, until: float | None) -> Iterator[Done]:
+def _drive(ray: ModuleType, jobs: Sequence[Job], runtime: Runtime, gpus: float, until: float | None) -> Iterator[Done]:
     """Keep a few runs more in flight than the cluster has room for."""
     shared = dataclasses.replace(runtime, memory_share=min(1.0, gpus) if gpus else 1.0, workers=runtime.workers or 1)
     task = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=TRIES)(_remote)
-    left, running = iter(jobs), dict[Any, Job]()
+    left, running = iter(jobs), dict[object, Job]()
     while True:
         room = AHEAD * _slots(ray, gpus) - len(running)
         for job in itertools.islice(left, max(0, room) if in_time(until) else 0):
@@ -83,19 +84,19 @@ def _drive(ray: Any, jobs: Sequence[Job], runtime: Runtime, gpus: float, until: 
             yield job, _result(ray, reference, job)
 
 
-def _slots(ray: Any, gpus: float) -> int:
+def _slots(ray: ModuleType, gpus: float) -> int:
     """Runs that the cluster has room for at the moment; machines come and go."""
     there = ray.cluster_resources()
     rooms = [there.get("CPU", 0.0), *([there.get("GPU", 0.0) / gpus] if gpus else [])]
     return max(1, int(min(rooms)))
 
 
-def _remote(config: Any, runtime: Runtime) -> RunResult:
+def _remote(config: RunConfig, runtime: Runtime) -> RunResult:
     """On a machine of the cluster; nothing is kept there."""
     return run_job(Job(Path(), config), runtime, resume=False)
 
 
-def _result(ray: Any, reference: Any, job: Job) -> RunResult:
+def _result(ray: ModuleType, reference: object, job: Job) -> RunResult:
     """What came back; a run that killed its worker again and again has failed."""
     try:
         result: RunResult = ray.get(reference)

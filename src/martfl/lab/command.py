@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from martfl.errors import InputError
 from martfl.lab.config import RunConfig, make_config
@@ -15,6 +14,7 @@ from martfl.lab.runner import Workers, run_all
 from martfl.lab.runtime import Runtime
 from martfl.lab.suite import load_experiment, select
 from martfl.lab.workers import Listener
+from martfl.values import Json, Settings
 
 SINGLE = "single"  # the folder of runs that come from no file
 
@@ -24,7 +24,7 @@ class Request:
     """A command line, taken apart."""
 
     file: Path | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)  # override the file's, or make a single run
+    settings: Settings = field(default_factory=dict)  # override the file's, or make a single run
     seeds: tuple[int, ...] = ()
     only: tuple[str, ...] = ()
     out: Path = Path("runs")
@@ -32,9 +32,9 @@ class Request:
     workers: Workers = field(default_factory=Workers)
 
 
-def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
+def parse_settings(pairs: Sequence[str]) -> Json:
     """KEY=VALUE with the value as TOML, or as plain text where it is none."""
-    found: dict[str, Any] = {}
+    found: Json = {}
     for pair in pairs:
         key, sign, text = pair.partition("=")
         if not sign:

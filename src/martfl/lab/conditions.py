@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
-from typing import Any
 
 from martfl.lab.tables import Outcome
+from martfl.values import Settings
 
 PART = 0.1  # of the rounds: the last tenth is held against the one before
 
 
-def describe_conditions(plan: Sequence[Mapping[str, Any]], outcomes: Sequence[Outcome]) -> list[str]:
+def describe_conditions(plan: Sequence[Settings], outcomes: Sequence[Outcome]) -> list[str]:
     """Rounds by dataset, seeds by rule, the machine, and how far training still was from standing still."""
     rounds = _by(plan, outcomes, "dataset", lambda o: int(o.metrics.get("rounds") or 0))
     seeds = _by(plan, outcomes, "rule", lambda o: o.settings["seed"])
@@ -42,12 +42,10 @@ def late_gain(outcomes: Iterable[Outcome]) -> float | None:
     return fmean(gains) if gains else None
 
 
-def coverage(
-    plan: Sequence[Mapping[str, Any]], outcomes: Sequence[Outcome], ignored: frozenset[str]
-) -> tuple[int, int]:
+def coverage(plan: Sequence[Settings], outcomes: Sequence[Outcome], ignored: frozenset[str]) -> tuple[int, int]:
     """(planned runs that were made, planned runs); their length and precision may differ."""
 
-    def kind(settings: Mapping[str, Any]) -> str:
+    def kind(settings: Settings) -> str:
         return repr(sorted((k, v) for k, v in settings.items() if k not in ignored - {"seed"} and k != "diverged"))
 
     made = {kind(o.settings) for o in outcomes}
@@ -56,7 +54,7 @@ def coverage(
 
 
 def _by(
-    plan: Iterable[Mapping[str, Any]], outcomes: Iterable[Outcome], key: str, value: Callable[[Outcome], int]
+    plan: Iterable[Settings], outcomes: Iterable[Outcome], key: str, value: Callable[[Outcome], int]
 ) -> dict[str, set[int]]:
     """What the outcomes have, by a setting, in the order of the plan."""
     found: dict[str, set[int]] = {str(settings[key]): set() for settings in plan}

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args, get_type_hints
 from martfl.errors import InputError
 from martfl.lab.data import preset_of
 from martfl.lab.models import MODELS
+from martfl.values import Json
 
 Sizes = Literal["uni", "pow"]
 Classes = Literal["iid", "noniid", "dirichlet", "natural"]
@@ -24,10 +25,10 @@ class RunConfig:
 
     dataset: str = "digits"
     rule: str = "martfl"
-    rule_params: dict[str, Any] = field(default_factory=dict)
+    rule_params: Json = field(default_factory=dict)
     label: str = ""  # how tables name the rule; its name if empty
     attack: str = "none"
-    attack_params: dict[str, Any] = field(default_factory=dict)
+    attack_params: Json = field(default_factory=dict)
     malicious: float = 0.0  # share of the providers
     biased: float = 0.0  # share of the providers
     bias_type: Literal["I", "II"] = "I"  # biased like the root data, or each in its own way
@@ -85,7 +86,7 @@ PLAIN = RunConfig()
 _HINTS = get_type_hints(RunConfig)
 
 
-def make_config(values: dict[str, Any]) -> RunConfig:
+def make_config(values: Json) -> RunConfig:
     """A checked configuration from a table of values; `rule` and `attack` may be tables with a name and parameters."""
     known = {key.replace("-", "_"): value for key, value in values.items()}
     for part in ("rule", "attack"):
@@ -105,7 +106,7 @@ def make_config(values: dict[str, Any]) -> RunConfig:
     return config
 
 
-def _cast(key: str, value: Any) -> Any:
+def _cast(key: str, value: object) -> Any:
     """Refuse a value of the wrong type; whole numbers pass where fractions are meant."""
     kinds = _choices(_HINTS[key])
     literals = [kind for kind in kinds if isinstance(kind, str)]
@@ -121,9 +122,9 @@ def _cast(key: str, value: Any) -> Any:
     return value
 
 
-def _choices(hint: Any) -> list[Any]:
+def _choices(hint: object) -> list[object]:
     """The types and literal values that a field may take."""
-    found: list[Any] = []
+    found: list[object] = []
     for part in get_args(hint) or (hint,):
         found += list(get_args(part)) if get_args(part) and getattr(part, "__origin__", None) is Literal else [part]
     if getattr(hint, "__origin__", None) is dict:

@@ -6,13 +6,13 @@ import csv
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from martfl.errors import InputError
 from martfl.lab.config import KEYS
 from martfl.lab.records import MADE, to_json
 from martfl.lab.result import MEASURES
 from martfl.lab.store import COLUMNS, Row, Store
+from martfl.values import Json
 
 RUNS = ("experiment", "run", "name", "status", *KEYS, *(f"result_{name}" for name in MEASURES), *MADE, "old", "error")
 ROUNDS = ("experiment", "run", *COLUMNS)
@@ -35,7 +35,7 @@ def export_csv(folders: Sequence[Path], to: Path, *, keep_old: bool = False) -> 
     return {"runs": _write(to / "runs.csv", RUNS, runs), "rounds": _write(to / "rounds.csv", ROUNDS, rounds)}
 
 
-def _flat(shown: dict[str, Any]) -> dict[str, Any]:
+def _flat(shown: Json) -> Json:
     """Settings and figures side by side; figures are told apart, since `rounds` is one of each."""
     settings = {key: json.dumps(value) if isinstance(value, dict) else value for key, value in shown["config"].items()}
     figures = {f"result_{name}": shown[name] for name in MEASURES}
@@ -49,7 +49,7 @@ def _whole(row: Row) -> Row:
     }
 
 
-def _write(path: Path, columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> Path:
+def _write(path: Path, columns: Sequence[str], rows: Iterable[Json]) -> Path:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, columns)
         writer.writeheader()

@@ -6,7 +6,7 @@ matplotlib is imported when a figure is drawn, and draws into memory: no display
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +17,14 @@ from martfl.errors import InputError
 from martfl.lab.paper import published
 from martfl.lab.tables import Outcome, distinct, summarise, text_of
 from martfl.palette import SERIES
+from martfl.values import Json, Settings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
 FORMATS = (".png", ".svg", ".pdf")
+Style = dict[str, Any]  # of matplotlib
 NOTES = {".png": "Description", ".svg": "Description", ".pdf": "Subject"}
 MARKERS = "osD^vP*Xhd<>p"
 BANDS = 4  # with more lines, bands of deviation would only hide each other; the tables have them
@@ -50,24 +52,24 @@ class Panel:
     """What one set of axes shows."""
 
     spec: FigureSpec
-    where: Mapping[str, Any]
+    where: Settings
     metric: str
-    plans: Sequence[Mapping[str, Any]]
+    plans: Sequence[Settings]
     outcomes: Sequence[Outcome]
     paper: str | None
-    order: Sequence[Any]  # the lines of all panels: a line looks the same in each
+    order: Sequence[object]  # the lines of all panels: a line looks the same in each
 
-    def names(self) -> list[Any]:
+    def names(self) -> list[object]:
         """The lines of this panel, in the order of the figure."""
         own = {name for (name,) in distinct(self.plans, (self.spec.lines,))}
         return [name for name in self.order if name in own]
 
-    def style(self, name: Any) -> dict[str, Any]:
+    def style(self, name: object) -> Style:
         """How the line looks."""
         return style_of(name, self.order.index(name))
 
 
-def figure_spec(values: Mapping[str, Any]) -> FigureSpec:
+def figure_spec(values: Settings) -> FigureSpec:
     """Checked: unknown kinds and keys list the valid ones."""
     keys = ("kind", "metrics", "lines", "panels", "x")
     unknown = sorted(set(values) - set(keys))
@@ -87,7 +89,7 @@ def draw(
     spec: FigureSpec,
     *,
     title: str,
-    planned: Iterable[Mapping[str, Any]],
+    planned: Iterable[Settings],
     outcomes: Iterable[Outcome],
     paper: str | None = None,
 ) -> Canvas:
@@ -124,7 +126,7 @@ def save(canvas: Canvas, path: Path, *, note: str = "") -> Path:
     return path
 
 
-def style_of(name: Any, position: int) -> dict[str, Any]:
+def style_of(name: object, position: int) -> Style:
     """A colour and a mark per line; the oracle, a bound and no rival, in black dashes."""
     if name == "oracle":
         return {"color": "black", "marker": "", "linestyle": "--"}
@@ -142,9 +144,7 @@ def cumulative(values: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
     return ordered, np.arange(1, ordered.size + 1) / max(ordered.size, 1)
 
 
-def _panels(
-    spec: FigureSpec, plans: list[Mapping[str, Any]], outcomes: list[Outcome], paper: str | None
-) -> list[Panel]:
+def _panels(spec: FigureSpec, plans: list[Settings], outcomes: list[Outcome], paper: str | None) -> list[Panel]:
     if not plans:
         raise InputError("there is nothing to draw: the experiment has no runs")
     metrics = ("",) if spec.kind == "bars" else spec.metrics
@@ -256,7 +256,7 @@ def _panel_title(panel: Panel) -> str:
 
 def _legend(canvas: Canvas, axes: Sequence[Axes]) -> None:
     """One legend for all panels, each name once."""
-    found: dict[str, Any] = {}
+    found: Json = {}
     for one in axes:
         for handle, label in zip(*one.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
@@ -267,5 +267,5 @@ def _legend(canvas: Canvas, axes: Sequence[Axes]) -> None:
         )
 
 
-def _fits(settings: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
+def _fits(settings: Settings, where: Settings) -> bool:
     return all(settings.get(key) == value for key, value in where.items())

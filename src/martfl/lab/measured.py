@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+
+from martfl.values import Settings
 
 FOLDER = "benches"
 NOTHING = "Nothing was measured yet."
@@ -17,13 +18,13 @@ def bench_file(results: Path, name: str) -> Path:
     return results / FOLDER / f"{name}.json"
 
 
-def read_bench(results: Path, name: str) -> Mapping[str, Any] | None:
+def read_bench(results: Path, name: str) -> Settings | None:
     """A kept benchmark; None where it was not measured."""
     path = bench_file(results, name)
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
-def keep_bench(results: Path, name: str, machine: str, measured: Any) -> Path:
+def keep_bench(results: Path, name: str, machine: str, measured: object) -> Path:
     """Keep what a benchmark measured, and on which machine."""
     path = bench_file(results, name)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +77,7 @@ def lab_tables(results: Path) -> Iterator[str]:
     for name in names:
         kept = read_bench(results, name)
         assert kept is not None
-        timings: Sequence[Mapping[str, Any]] = kept["measured"]
+        timings: Sequence[Settings] = kept["measured"]
         rows = [
             [t["dataset"], f"{t['clients']}", f"{t['parameters']:,}", f"{t['round_s']:.3f}", f"{t['train_s']:.3f}",
              "; ".join(f"{rule} {1000 * s:.1f}" for rule, s in t["rules_s"].items()),

@@ -5,19 +5,18 @@ Percentages as printed. "Ours" of the paper is `martfl` here. Its Figures 2, 5 t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from martfl.errors import InputError
+from martfl.values import Settings
 
 
 @dataclass(frozen=True)
 class Cell:
     """One printed number: for which settings, of which metric."""
 
-    where: Mapping[str, Any]
+    where: Settings
     metric: str
     mean: float
     deviation: float | None = None
@@ -115,7 +114,7 @@ def _lines(block: str, names: int) -> list[tuple[list[str], list[float]]]:
     return [(line[:names], [float(number) for number in line[names:]]) for line in split]
 
 
-def _accuracy_and_cost(where: Mapping[str, Any], numbers: list[float]) -> list[Cell]:
+def _accuracy_and_cost(where: Settings, numbers: list[float]) -> list[Cell]:
     return [Cell(where, "mta", numbers[0], numbers[1]), Cell(where, "dac", numbers[2])]
 
 
@@ -187,11 +186,11 @@ def cells(table: str) -> tuple[Cell, ...]:
     return tuple(_TABLES[table]())
 
 
-def published(table: str, metric: str, settings: Mapping[str, Any]) -> Cell | None:
+def published(table: str, metric: str, settings: Settings) -> Cell | None:
     """The printed number that fits the settings given; none where the paper has none, or where several fit."""
     fitting = [cell for cell in cells(table) if cell.metric == metric and _fits(cell, settings)]
     return fitting[0] if len(fitting) == 1 else None
 
 
-def _fits(cell: Cell, settings: Mapping[str, Any]) -> bool:
+def _fits(cell: Cell, settings: Settings) -> bool:
     return all(key in settings and settings[key] == value for key, value in cell.where.items())

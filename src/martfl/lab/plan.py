@@ -11,17 +11,17 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from martfl.errors import InputError
 from martfl.lab.config import RunConfig
 from martfl.lab.runner import unfinished
 from martfl.lab.suite import load_experiment, select
 from martfl.lab.workers import Job
+from martfl.values import Settings
 
 
 @dataclass(frozen=True)
-class Step:
+class PlanStep:
     """Some runs of one experiment."""
 
     name: str
@@ -38,18 +38,18 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ExperimentPlan:
     """A machine's plan."""
 
     title: str
-    steps: tuple[Step, ...]
+    steps: tuple[PlanStep, ...]
 
     def jobs(self) -> list[Job]:
         """What is left, in order."""
         return [job for step in self.steps for job in step.left]
 
 
-def load_plan(path: Path, *, out: Path, experiments: Path | None = None) -> Plan:
+def load_plan(path: Path, *, out: Path, experiments: Path | None = None) -> ExperimentPlan:
     """Read a plan beside its experiments (the folder above its own), and what of it is done in `out`."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -58,7 +58,7 @@ def load_plan(path: Path, *, out: Path, experiments: Path | None = None) -> Plan
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path} is not TOML: {error}") from None
     folder = experiments or path.resolve().parent.parent
-    steps: list[Step] = []
+    steps: list[PlanStep] = []
     taken: set[tuple[Path, str]] = set()
     for part in content.get("step", ()):
         if set(part) - {"file", "only", "why"} or "file" not in part:
@@ -66,12 +66,10 @@ def load_plan(path: Path, *, out: Path, experiments: Path | None = None) -> Plan
         step = _step(part, folder, out, content, taken)
         taken |= {(job.folder, job.config.identity()) for job in step.jobs}
         steps.append(step)
-    return Plan(str(content.get("title", path.stem)), tuple(steps))
+    return ExperimentPlan(str(content.get("title", path.stem)), tuple(steps))
 
 
-def _step(
-    part: Mapping[str, Any], folder: Path, out: Path, content: Mapping[str, Any], taken: set[tuple[Path, str]]
-) -> Step:
+def _step(part: Settings, folder: Path, out: Path, content: Settings, taken: set[tuple[Path, str]]) -> PlanStep:
     experiment = load_experiment(folder / f"{part['file']}.toml")
     only = tuple(part.get("only", ()))
     also = tuple(out / name for name in experiment.meta.get("also", ()))
@@ -82,7 +80,7 @@ def _step(
     left = tuple(job for job in open_ if not _places(job) & taken)
     pace, slower = content.get("pace", {}), content.get("slower", {})
     seconds = sum(_estimate(job.config, pace, slower) for job in left)
-    return Step(part["file"], only, part.get("why", ""), jobs, len(jobs) - len(open_), left, seconds)
+    return PlanStep(part["file"], only, part.get("why", ""), jobs, len(jobs) - len(open_), left, seconds)
 
 
 def _places(job: Job) -> set[tuple[Path, str]]:
@@ -106,7 +104,7 @@ class Row:
     total: float  # left up to here
 
 
-def overview(plan: Plan) -> list[Row]:
+def overview(plan: ExperimentPlan) -> list[Row]:
     """A line a step."""
     rows, total = [], 0.0
     for step in plan.steps:

@@ -11,7 +11,6 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -24,6 +23,7 @@ from martfl.lab.models import MODELS
 from martfl.lab.rules import RULES
 from martfl.lab.sources import Place, Sources, digest
 from martfl.selection import STRATEGIES
+from martfl.values import Json
 
 RUN = (Place("martfl.lab.experiment", "run_experiment"), Place("martfl.lab.data.base", "Dataset"))
 QUANTISE = "martfl.lab.quantise:"  # entered only by runs that aggregate in integers
@@ -88,10 +88,10 @@ def _sources() -> Sources:
     return Sources(Path(martfl.__path__[0]))
 
 
-def _parts(config: RunConfig) -> list[Callable[..., Any]]:
+def _parts(config: RunConfig) -> list[Callable[..., object]]:
     """What the registries hold under the names of the run."""
     full = config.filled()
-    named: list[tuple[str, dict[str, Any], str]] = [
+    named: list[tuple[str, Json, str]] = [
         ("rule", RULES, full.rule),
         ("attack", ATTACKS, full.attack),
         ("model", MODELS, full.model or ""),
@@ -104,13 +104,13 @@ def _parts(config: RunConfig) -> list[Callable[..., Any]]:
     return [*found, *strategy, source_of(full.dataset).load]
 
 
-def _place(part: Callable[..., Any]) -> Place:
+def _place(part: Callable[..., object]) -> Place:
     """Where a function or a class is defined; one that is made inside another counts as that one."""
     whole = part.func if isinstance(part, functools.partial) else part
     return Place(whole.__module__, whole.__qualname__.split(".")[0])
 
 
-def _text(part: Callable[..., Any]) -> str:
+def _text(part: Callable[..., object]) -> str:
     """The source of a part that a user has registered; its name where there is no file."""
     try:
         return Path(inspect.getfile(part)).read_text(encoding="utf-8")

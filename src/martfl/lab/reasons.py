@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from martfl.errors import InputError
 from martfl.lab.tables import FAR, Grid
+from martfl.values import Settings
 
 MOST = 6  # cells that are named one by one
 
@@ -23,7 +23,7 @@ class Reason:
         return all(wanted & cell for wanted in self.names)
 
 
-def read_reason(values: Mapping[str, Any]) -> Reason:
+def read_reason(values: Settings) -> Reason:
     """`says` and `cells`: lists of names, one name of each list must be the cell's."""
     if set(values) != {"says", "cells"} or not all(isinstance(part, list) for part in values["cells"]):
         raise InputError(f"a reason has says and cells (lists of names), got {dict(values)}")

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from martfl.lab.config import KEYS, RunConfig
 from martfl.lab.provenance import Provenance
 from martfl.lab.result import MEASURES, RunResult
+from martfl.values import Json, Settings
 
 DIGITS = 6
 DEFAULTS = "defaults"
 MADE = tuple(f.name for f in dataclasses.fields(Provenance))
-Json = dict[str, Any]
 
 
 def to_json(result: RunResult) -> Json:
@@ -76,7 +75,7 @@ def _rounded(value: float) -> float:
     return value if isinstance(value, int) else round(value, DIGITS)
 
 
-def _result(found: Mapping[str, Any], defaults: Mapping[str, Any]) -> RunResult:
+def _result(found: Settings, defaults: Settings) -> RunResult:
     settings = {**defaults, **found["config"]}
     gone = [key for key in found["config"] if key not in KEYS]  # a setting that no longer exists had an effect
     made = Provenance(**{key: found.get(key, "") for key in MADE})

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from martfl.errors import InputError
 from martfl.lab.figures import draw, figure_spec
@@ -14,6 +14,7 @@ from martfl.lab.result import RunResult
 from martfl.lab.store import Store
 from martfl.lab.suite import Experiment, load_experiment, select, settings_of
 from martfl.lab.tables import SHARES, Grid, Outcome, build_table, table_spec
+from martfl.values import Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -26,13 +27,13 @@ class Results:
     """An experiment with what was run of it."""
 
     experiment: Experiment
-    plan: tuple[Mapping[str, Any], ...]  # the settings of all its runs, in the order of the file
+    plan: tuple[Settings, ...]  # the settings of all its runs, in the order of the file
     outcomes: tuple[Outcome, ...]
     failed: int
     left_out: int  # runs of older code
     everything: bool = False  # keep room for what was not run yet
 
-    def shown(self, axes: tuple[str, ...]) -> list[Mapping[str, Any]]:
+    def shown(self, axes: tuple[str, ...]) -> list[Settings]:
         """What to show: the plan as far as it was run, then what was run beyond it."""
         run, planned = ({_place(s, axes) for s in some} for some in ([o.settings for o in self.outcomes], self.plan))
         kept = [settings for settings in self.plan if self.everything or _place(settings, axes) in run]
@@ -98,7 +99,7 @@ def render_figure(results: Results) -> Canvas:
 
 def check_unmixed(outcomes: Sequence[Outcome], axes: tuple[str, ...]) -> None:
     """Refuse to average runs of one seed that differ in a setting which the table or figure does not show."""
-    seen: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+    seen: dict[tuple[object, ...], Settings] = {}
     for outcome in outcomes:
         settings = outcome.settings
         first = seen.setdefault((*_place(settings, axes), settings["seed"]), settings)
@@ -116,7 +117,7 @@ class Stored:
     rounds: Sequence[Mapping[str, float | None]]
 
 
-def _stored(experiment: Experiment, plan: Sequence[Mapping[str, Any]], out: Path) -> list[Stored]:
+def _stored(experiment: Experiment, plan: Sequence[Settings], out: Path) -> list[Stored]:
     """The experiment's own results, and those of experiments that it names in `also`, as far as it plans them too."""
     found: dict[str, Stored] = {}
     kinds, planned = {_kind(settings) for settings in plan}, {run.identity(): run for run in experiment.runs}
@@ -133,12 +134,12 @@ def _stored(experiment: Experiment, plan: Sequence[Mapping[str, Any]], out: Path
     return list(found.values())
 
 
-def _kind(settings: Mapping[str, Any]) -> str:
+def _kind(settings: Settings) -> str:
     """What a run is about, whatever its seed and length."""
     return repr(sorted((key, value) for key, value in settings.items() if key not in LENGTH))
 
 
-def _part(experiment: Experiment, name: str) -> Mapping[str, Any]:
+def _part(experiment: Experiment, name: str) -> Settings:
     part = experiment.meta.get(name)
     if not isinstance(part, dict):
         there = ", ".join(f"[{key}]" for key in experiment.meta) or "nothing to render"
@@ -146,7 +147,7 @@ def _part(experiment: Experiment, name: str) -> Mapping[str, Any]:
     return part
 
 
-def _place(settings: Mapping[str, Any], axes: tuple[str, ...]) -> tuple[Any, ...]:
+def _place(settings: Settings, axes: tuple[str, ...]) -> tuple[object, ...]:
     return tuple(settings.get(axis) for axis in axes)
 
 

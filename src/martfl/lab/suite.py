@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import itertools
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from martfl.errors import InputError
 from martfl.lab.config import KEYS, RunConfig, make_config
 from martfl.lab.setup import check_run
+from martfl.values import Json, Settings
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,10 @@ class Experiment:
     title: str
     paper: str
     runs: tuple[RunConfig, ...]
-    meta: Mapping[str, Any] = field(default_factory=dict)  # the rest of the file
+    meta: Settings = field(default_factory=dict)  # the rest of the file
 
 
-def load_experiment(
-    path: Path, *, overrides: Mapping[str, Any] | None = None, seeds: Sequence[int] | None = None
-) -> Experiment:
+def load_experiment(path: Path, *, overrides: Settings | None = None, seeds: Sequence[int] | None = None) -> Experiment:
     """Read and check a file; `overrides` replace settings and axes of the same name, `seeds` the axis of seeds."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -54,15 +52,13 @@ def load_experiment(
     return Experiment(path.stem, title, paper, tuple(runs.values()), meta)
 
 
-def _part(part: Any, name: str, path: Path) -> dict[str, Any]:
+def _part(part: object, name: str, path: Path) -> Json:
     if not isinstance(part, dict):
         raise InputError(f"{path}: [{name}] must be a table, got {part!r}")
     return {key.replace("-", "_"): value for key, value in part.items()}
 
 
-def expand(
-    base: Mapping[str, Any], grid: Mapping[str, Any], overrides: Mapping[str, Any] | None = None
-) -> tuple[RunConfig, ...]:
+def expand(base: Settings, grid: Settings, overrides: Settings | None = None) -> tuple[RunConfig, ...]:
     """All combinations of the grid's axes over the shared settings; the last axis changes fastest, overrides win."""
     axes = [[_cell(axis, value) for value in _values(axis, values)] for axis, values in grid.items()]
     runs: dict[str, RunConfig] = {}
@@ -76,13 +72,13 @@ def expand(
     return tuple(runs.values())
 
 
-def _values(axis: str, values: Any) -> list[Any]:
+def _values(axis: str, values: object) -> list[object]:
     if not isinstance(values, list) or not values:
         raise InputError(f"[grid] {axis} must be a list that is not empty, got {values!r}")
     return values
 
 
-def _cell(axis: str, value: Any) -> dict[str, Any]:
+def _cell(axis: str, value: object) -> Json:
     if axis in KEYS:
         return {axis: value}
     if not isinstance(value, dict):
@@ -90,7 +86,7 @@ def _cell(axis: str, value: Any) -> dict[str, Any]:
     return {key.replace("-", "_"): entry for key, entry in value.items()}
 
 
-def settings_of(config: RunConfig) -> dict[str, Any]:
+def settings_of(config: RunConfig) -> Json:
     """A run's settings with the rule by its label and the attack with its parameters, as tables name them."""
     full = config.filled()
     return {**{key: getattr(full, key) for key in KEYS}, "rule": config.name, "threat": config.threat}
@@ -113,7 +109,7 @@ def _matches(run: RunConfig, key: str, values: set[str]) -> bool:
     return bool({_plain(name) for name in names} & values)
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     """Numbers by value (0.30 is 0.3), everything else by its text."""
     text = str(value).strip()
     try:

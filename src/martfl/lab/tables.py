@@ -14,6 +14,7 @@ from typing import Any
 from martfl.errors import InputError
 from martfl.lab.paper import Cell, published
 from martfl.lab.provenance import UNKNOWN, Provenance
+from martfl.values import Json, Settings
 
 FAR = 3.0  # points; a larger distance from the published figure is marked and wants an explanation
 MISSING = "–"
@@ -33,7 +34,7 @@ SHARES = frozenset(
 class Outcome:
     """One finished run: its settings (`rule` by its label), its metrics in percent, and its rounds."""
 
-    settings: Mapping[str, Any]
+    settings: Settings
     metrics: Mapping[str, float | None]
     rounds: Sequence[Mapping[str, float | None]] = ()
     old: bool = False  # made by code that has changed since
@@ -95,7 +96,7 @@ class Grid:
         return [names + tuple(str(f) for f in figures) for names, figures in zip(self.names, self.figures, strict=True)]
 
 
-def table_spec(values: Mapping[str, Any]) -> TableSpec:
+def table_spec(values: Settings) -> TableSpec:
     """The `[table]` part of an experiment file."""
     expected = ("rows", "columns", "metrics")
     if sorted(values) != sorted(expected) or not all(_strings(values[key]) for key in expected):
@@ -107,14 +108,14 @@ def build_table(
     spec: TableSpec,
     *,
     title: str,
-    planned: Iterable[Mapping[str, Any]],
+    planned: Iterable[Settings],
     outcomes: Iterable[Outcome],
     paper: str | None = None,
 ) -> Grid:
     """Spread the outcomes over the plan; what has not been run stays empty. The plan gives the order."""
     plans, found = list(planned), list(outcomes)
     rows, columns = in_groups(distinct(plans, spec.rows)), distinct(plans, spec.columns)
-    axes, groups = spec.rows + spec.columns, dict[tuple[Any, ...], list[Outcome]]()
+    axes, groups = spec.rows + spec.columns, dict[tuple[object, ...], list[Outcome]]()
     for outcome in found:
         groups.setdefault(tuple(outcome.settings.get(axis) for axis in axes), []).append(outcome)
     figures = tuple(
@@ -130,7 +131,7 @@ def build_table(
     return Grid(title, spec.rows + heads, names, figures, spec.metrics, _notes(figures, found))
 
 
-def summarise(outcomes: Iterable[Outcome], where: Mapping[str, Any], metric: str, paper: str | None = None) -> Figure:
+def summarise(outcomes: Iterable[Outcome], where: Settings, metric: str, paper: str | None = None) -> Figure:
     """Mean and sample deviation over the runs with these settings, and the published figure for them."""
     matching = [o for o in outcomes if all(o.settings.get(key) == value for key, value in where.items())]
     found = [(value, o.old) for o in matching if (value := o.metrics.get(metric)) is not None and math.isfinite(value)]
@@ -189,7 +190,7 @@ def to_grids(grid: Grid) -> list[Grid]:
     return [*found[:-1], replace(found[-1], notes=grid.notes)] if found else [grid]
 
 
-def to_records(grid: Grid) -> list[dict[str, Any]]:
+def to_records(grid: Grid) -> list[Json]:
     """One record per figure; shares are fractions, as in all JSON."""
     records = []
     for row, figures in zip(grid.names, grid.figures, strict=True):
@@ -254,31 +255,31 @@ def _with_deviation(mean: float | None, deviation: float | None) -> str:
     return f"{mean:.2f}" if deviation is None else f"{mean:.2f} ± {deviation:.2f}"
 
 
-def distinct(plans: Iterable[Mapping[str, Any]], keys: tuple[str, ...]) -> list[tuple[Any, ...]]:
+def distinct(plans: Iterable[Settings], keys: tuple[str, ...]) -> list[tuple[Any, ...]]:
     """The different values of these settings, in the order of the plan."""
     return list(dict.fromkeys(tuple(plan.get(key) for key in keys) for plan in plans))
 
 
-def in_groups(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def in_groups(rows: Sequence[tuple[object, ...]]) -> list[tuple[object, ...]]:
     """Rows of the same beginning next to each other, every name in the place of its first appearance."""
-    ranks: list[dict[Any, int]] = [{} for _ in rows[0]] if rows else []
+    ranks: list[dict[object, int]] = [{} for _ in rows[0]] if rows else []
     for row in rows:
         for place, name in zip(ranks, row, strict=True):
             place.setdefault(name, len(place))
     return sorted(rows, key=lambda row: [place[name] for place, name in zip(ranks, row, strict=True)])
 
 
-def _head(keys: tuple[str, ...], values: tuple[Any, ...], metric: str) -> str:
+def _head(keys: tuple[str, ...], values: tuple[object, ...], metric: str) -> str:
     parts = [text_of(key, value) for key, value in zip(keys, values, strict=True)]
     return " ".join([*parts, metric])
 
 
-def text_of(key: str, value: Any) -> str:
+def text_of(key: str, value: object) -> str:
     """Shares of providers as percentages, other numbers with their names, everything else as it is."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
     return f"{value:.0%}" if key in ("biased", "malicious") else f"{key} {value:g}"
 
 
-def _strings(value: Any) -> bool:
+def _strings(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(part, str) for part in value)

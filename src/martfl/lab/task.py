@@ -14,14 +14,15 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional as F
 
+from martfl.arrays import Array, Reals
 from martfl.errors import InputError
 from martfl.lab.data import load_dataset, preset_of
 from martfl.lab.models import Model, make_model
 from martfl.tasks.layout import Layout, Part, Vector
-from martfl.tasks.measures import Floats, Quality, class_quality, log_chance
+from martfl.tasks.measures import Quality, class_quality, log_chance
 from martfl.tasks.protocol import Task
 
-Rows = tuple[NDArray[Any], NDArray[np.int64]]
+Rows = tuple[Array, NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class LabTask(Task):
                 optimizer.step()
         return (flat.detach() - start).numpy()
 
-    def goodness(self, models: Sequence[Vector], data: Rows) -> Floats:
+    def goodness(self, models: Sequence[Vector], data: Rows) -> Reals:
         """The log probability of every row's true class [k, rows]."""
         return log_chance(self.logits(models, data), self.strata(data))
 
@@ -70,7 +71,7 @@ class LabTask(Task):
         """The true classes [rows]."""
         return data[1]
 
-    def logits(self, models: Sequence[Vector], data: Rows) -> Floats:
+    def logits(self, models: Sequence[Vector], data: Rows) -> Reals:
         """[k, rows, classes]."""
         rows = torch.from_numpy(data[0])
         flats = [torch.from_numpy(np.asarray(model, dtype=np.float32)) for model in models]

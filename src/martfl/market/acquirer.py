@@ -4,15 +4,14 @@ import logging
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from eth_account.signers.local import LocalAccount
 
+from martfl.arrays import Reals
 from martfl.chain.network import Chain, ChainError
 from martfl.chain.open import deploy_trading
-from martfl.chain.state import Phase
-from martfl.chain.state import Terms as ContractTerms
+from martfl.chain.state import ContractTerms, Phase
 from martfl.chain.trading import Trading
 from martfl.market import wire
 from martfl.market.asking import Asking
@@ -25,19 +24,20 @@ from martfl.market.models import write_model
 from martfl.market.purchases import OFFENCES, Purchases
 from martfl.market.rules import check_contract
 from martfl.market.settling import Acting, Settler
-from martfl.market.steps import MarketOpened, Measured, ModelPosted, Over, Selected
-from martfl.market.task import Floats, check_task
+from martfl.market.steps import MarketOpened, Measurement, ModelPosted, Over, Selected
+from martfl.market.task import check_task
 from martfl.market.terms import Terms, to_toml
 from martfl.market.weighing import described, make_rule, trade
 from martfl.selection import Strategy
-from martfl.tasks.protocol import Task, as_task
+from martfl.selection.strategy import State
+from martfl.tasks.protocol import Data, Task, as_task
 
 log = logging.getLogger(__name__)
 KEPT_BLOBS = frozenset({"model", "state"})  # of an epoch that is over
 GENESIS = 0  # the journal's epoch for what concerns the whole market
 
 
-def contract_terms(terms: Terms, settler: Settler, initial: Floats, acquirer: str) -> ContractTerms:
+def contract_terms(terms: Terms, settler: Settler, initial: Reals, acquirer: str) -> ContractTerms:
     """The part of the terms that the contract enforces."""
     times, money = terms.deadlines, terms.money
     return ContractTerms(
@@ -56,7 +56,7 @@ def contract_terms(terms: Terms, settler: Settler, initial: Floats, acquirer: st
 
 
 def deploy_market(
-    chain: Chain, *, terms: Terms, settler: Settler, initial: Floats, account: LocalAccount, key: str | None = None
+    chain: Chain, *, terms: Terms, settler: Settler, initial: Reals, account: LocalAccount, key: str | None = None
 ) -> Trading:
     """Put the market's contract on chain; with a `key`, once."""
     posted = contract_terms(terms, settler, initial, account.address)
@@ -69,7 +69,7 @@ class Acquirer:
 
     terms: Terms
     task: Task
-    root: Any
+    root: Data
     trading: Trading
     settler: Settler
     link: Link
@@ -192,7 +192,7 @@ class Acquirer:
 
     def _epoch(self, number: int) -> Epoch:
         act = Acting(self.trading, self.account, self.clock, number)
-        market = wire.Market(self.trading.chain.chain_id, self.trading.address)
+        market = wire.MarketId(self.trading.chain.chain_id, self.trading.address)
         asking = Asking(
             link=self.link,
             market=market,
@@ -229,15 +229,15 @@ class Acquirer:
         """Whether the epoch is over: its end, if not its money, is decided."""
         return self.trading.read_epoch(number).phase in (Phase.EMPTY, Phase.FAILED, Phase.FAILING, Phase.SETTLED)
 
-    def _state(self, number: int) -> Any:
+    def _state(self, number: int) -> State:
         for earlier in range(number - 1, GENESIS, -1):
             if (kept := self.journal.blob(earlier, "state")) is not None:
                 return self.strategy.unpack(kept)
         return self.strategy.start()
 
-    def _measure(self, epoch: int) -> Measured:
+    def _measure(self, epoch: int) -> Measurement:
         """How good the model of `epoch` is on the root data: all that an acquirer can measure."""
         model = np.asarray(self.settler.floats(self.model_file(epoch)), np.float32)
         found = self.task.quality(model, self.root)
         finite = {name: value for name, value in found.items() if np.isfinite(value)}
-        return Measured(measure=next(iter(found), ""), values=finite)
+        return Measurement(measure=next(iter(found), ""), values=finite)

@@ -32,7 +32,7 @@ class Asking:
     """One epoch's questions."""
 
     link: Link
-    market: wire.Market
+    market: wire.MarketId
     account: LocalAccount
     journal: Journal
     epoch: int

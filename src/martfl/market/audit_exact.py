@@ -1,14 +1,13 @@
 """What an audit of exact settlement computes again: the sum of commitments on the curve, from the points themselves."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from eth_utils.crypto import keccak
 
 from martfl.chain import events as ev
-from martfl.market.audit_record import Record
+from martfl.market.audit_record import EpochRecord
 from martfl.settlement import exact
+from martfl.values import Settings
 
 POINT, PAIR = 128, 160  # bytes: a point; a point and its scalar
 
@@ -17,7 +16,7 @@ POINT, PAIR = 128, 160  # bytes: a point; a point and its scalar
 class ExactAudit:
     """One epoch of an exact market."""
 
-    record: Record
+    record: EpochRecord
 
     def aggregate(self) -> tuple[bool, str] | None:
         """C_W^t = C_W^{t−1} + Σ k_i C_i, with the points of the publishing transaction: each opens what was bought."""
@@ -42,15 +41,15 @@ class ExactAudit:
         word = "equals" if same else "differs from"
         return same, f"the model's commitment {word} that of epoch {opened.base} plus {len(points)} weighted updates"
 
-    def _points(self, given: Mapping[str, Any]) -> list[bytes]:
+    def _points(self, given: Settings) -> list[bytes]:
         pairs = bytes(given["pairs"])
         return [pairs[at : at + POINT] for at in range(PAIR, len(pairs), PAIR)]
 
-    def _scalars(self, given: Mapping[str, Any]) -> list[int]:
+    def _scalars(self, given: Settings) -> list[int]:
         pairs = bytes(given["pairs"])
         return [int.from_bytes(pairs[at + POINT : at + PAIR], "big") for at in range(0, len(pairs), PAIR)]
 
-    def _foreign(self, given: Mapping[str, Any], points: list[bytes]) -> list[str]:
+    def _foreign(self, given: Settings, points: list[bytes]) -> list[str]:
         """Who is listed with another commitment or seal than it was bought with."""
         bought, listed = self.record.bought, zip(given["providers"], points, given["seals"], strict=True)
         return [

@@ -6,18 +6,16 @@ from eth_utils.crypto import keccak
 
 from martfl.chain import events as ev
 from martfl.chain.state import WHOLE, offer_digest
-from martfl.market.audit_record import Bought, Record
+from martfl.market.audit_record import Answer, EpochRecord, Purchase
 from martfl.market.settling import Settler
-
-Answer = tuple[bool, str] | None
 
 
 @dataclass(frozen=True)
 class ExchangeAudit:
     """One epoch up to its published model; `before` is the epoch before it, where there is one."""
 
-    record: Record
-    before: Record | None
+    record: EpochRecord
+    before: EpochRecord | None
     settler: Settler | None
 
     def base(self) -> Answer:
@@ -105,7 +103,7 @@ class ExchangeAudit:
 
     # --- parts -----------------------------------------------------------------------------------------------------
 
-    def _digest(self, one: Bought) -> bytes:
+    def _digest(self, one: Purchase) -> bytes:
         place = (self.record.trading.chain.chain_id, self.record.trading.address, self.record.epoch)
         return offer_digest(*place, one.provider, one.commitment, one.seal, one.ask)
 

@@ -10,16 +10,14 @@ from functools import cached_property
 
 from martfl.chain import events as ev
 from martfl.chain.state import WHOLE, Phase
-from martfl.market.audit_record import Record
-
-Answer = tuple[bool, str] | None
+from martfl.market.audit_record import Answer, EpochRecord
 
 
 @dataclass(frozen=True)
 class MoneyAudit:
     """One epoch's end, as it stands in second `now`."""
 
-    record: Record
+    record: EpochRecord
     now: int
 
     @cached_property

@@ -4,23 +4,24 @@ Events name providers; offers, points and proofs are in the transactions that th
 contract what it has computed.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from hexbytes import HexBytes
 from web3.contract import Contract
 
 from martfl.chain import events as ev
-from martfl.chain.history import Entry, History
+from martfl.chain.history import History, PastEvent
 from martfl.chain.state import BASIS, Deadlines, Phase, price_of
 from martfl.chain.trading import Trading
 from martfl.market.errors import MarketError
+from martfl.values import Settings
+
+Answer = tuple[bool, str] | None  # whether it holds, and what was found; None: there is nothing to ask
 
 
 @dataclass(frozen=True)
-class Bought:
+class Purchase:
     """An offer as it was bought."""
 
     provider: str
@@ -32,7 +33,7 @@ class Bought:
 
 
 @dataclass(frozen=True)
-class Record:
+class EpochRecord:
     """One epoch."""
 
     trading: Trading
@@ -42,7 +43,7 @@ class Record:
     # --- money and time --------------------------------------------------------------------------------------------
 
     @cached_property
-    def opened(self) -> Entry:
+    def opened(self) -> PastEvent:
         """The event that began it."""
         return self.history.entries_of(ev.EpochOpened, self.epoch)[0]
 
@@ -69,7 +70,7 @@ class Record:
         return {event.provider: event.digest for event in self.history.of(ev.ModelCommitted, self.epoch)}
 
     @cached_property
-    def bought(self) -> dict[str, Bought]:
+    def bought(self) -> dict[str, Purchase]:
         """What was bought, as the buying transactions state it."""
         found = [one for entry in self.history.entries_of(ev.Bought, self.epoch) for one in self._purchase(entry)]
         return {one.provider: one for one in found}
@@ -80,12 +81,12 @@ class Record:
         return {name for event in self.history.of(ev.Accepted, self.epoch) for name in event.providers}
 
     @cached_property
-    def revealed(self) -> dict[str, Entry]:
+    def revealed(self) -> dict[str, PastEvent]:
         """Whose key is on chain."""
         return {_about(entry): entry for entry in self.history.entries_of(ev.Revealed, self.epoch)}
 
     @cached_property
-    def refuted(self) -> dict[str, Entry]:
+    def refuted(self) -> dict[str, PastEvent]:
         """Whose update was shown to be false."""
         return {_about(entry): entry for entry in self.history.entries_of(ev.Refuted, self.epoch)}
 
@@ -137,7 +138,7 @@ class Record:
 
     # --- transactions ----------------------------------------------------------------------------------------------
 
-    def call(self, entry: Entry, function: str, contract: Contract | None = None) -> Mapping[str, Any]:
+    def call(self, entry: PastEvent, function: str, contract: Contract | None = None) -> Settings:
         """What the transaction of an event was called with."""
         contract = contract or self.trading.contract
         sent = self.trading.chain.web3.eth.get_transaction(HexBytes(entry.transaction))
@@ -148,11 +149,11 @@ class Record:
             raise MarketError(f"{entry.transaction} calls {called.fn_name}, not {function}")
         return dict(given)
 
-    def _purchase(self, entry: Entry) -> list[Bought]:
+    def _purchase(self, entry: PastEvent) -> list[Purchase]:
         given = self.call(entry, "buy")["offers"]
         named = [(offer["provider"], bytes(offer["commitment"]), bytes(offer["seal"]), offer["ask"]) for offer in given]
-        return [Bought(*offer, price_of(offer[-1], self.reward), entry.at) for offer in named]
+        return [Purchase(*offer, price_of(offer[-1], self.reward), entry.at) for offer in named]
 
 
-def _about(entry: Entry) -> str:
+def _about(entry: PastEvent) -> str:
     return str(getattr(entry.event, "provider", ""))

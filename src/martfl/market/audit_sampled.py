@@ -10,7 +10,7 @@ from eth_utils.crypto import keccak
 from martfl.chain import events as ev
 from martfl.chain.sampled import SampledTrading
 from martfl.chain.state import Sampling
-from martfl.market.audit_record import Record
+from martfl.market.audit_record import Answer, EpochRecord
 from martfl.market.errors import MarketError
 from martfl.settlement.keccak import word
 from martfl.settlement.sampled import vdf
@@ -18,14 +18,12 @@ from martfl.settlement.sampled.packing import pack
 from martfl.settlement.sampled.sampling import context, roll, seed
 from martfl.settlement.sampled.statement import WEIGHT_SLOT_BITS, fill
 
-Answer = tuple[bool, str] | None
-
 
 @dataclass(frozen=True)
 class SampledAudit:
     """One epoch of a sampled market."""
 
-    record: Record
+    record: EpochRecord
 
     def listing(self) -> Answer:
         """Who is in the model is listed with what it was bought with; the nonces are the seals of all of them."""

@@ -15,7 +15,7 @@ from martfl.errors import MartflError
 from martfl.market.audit_exact import ExactAudit
 from martfl.market.audit_exchange import ExchangeAudit
 from martfl.market.audit_money import MoneyAudit
-from martfl.market.audit_record import Record
+from martfl.market.audit_record import EpochRecord
 from martfl.market.settling import Settler
 
 Question = Callable[[], tuple[bool, str] | None]
@@ -65,8 +65,8 @@ def _check_epoch(trading: Trading, settler: Settler | None, history: History, ep
 
 
 def _questions(trading: Trading, settler: Settler | None, history: History, epoch: int) -> dict[str, Question]:
-    record = Record(trading, history, epoch)
-    before = Record(trading, history, epoch - 1) if epoch - 1 in history.epochs() else None
+    record = EpochRecord(trading, history, epoch)
+    before = EpochRecord(trading, history, epoch - 1) if epoch - 1 in history.epochs() else None
     exchange, money = ExchangeAudit(record, before, settler), MoneyAudit(record, trading.chain.now())
     return {
         "base": exchange.base,
@@ -83,7 +83,7 @@ def _questions(trading: Trading, settler: Settler | None, history: History, epoc
     }
 
 
-def _proof(trading: Trading, record: Record) -> dict[str, Question]:
+def _proof(trading: Trading, record: EpochRecord) -> dict[str, Question]:
     if trading.scheme == "exact":
         return {"aggregate": ExactAudit(record).aggregate}
     from martfl.market.audit_sampled import SampledAudit  # with its prover's libraries
@@ -115,7 +115,7 @@ def _check_code(trading: Trading) -> Check:
 def _check_balance(trading: Trading, history: History) -> Check:
     """The contract holds what is not yet claimed and what is nobody's, and not a unit less."""
     now = trading.chain.now()
-    epochs = [MoneyAudit(Record(trading, history, e), now) for e in history.epochs()]
+    epochs = [MoneyAudit(EpochRecord(trading, history, e), now) for e in history.epochs()]
     due = sum(one.record.deposit - one.paid() for one in epochs)
     held = _held(trading)
     return Check(0, "balance", held >= due, f"the contract holds {held} units; not yet claimed, or forfeited: {due}")

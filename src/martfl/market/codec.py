@@ -24,7 +24,7 @@ def from_json(name: str, text: str) -> Step:
     return step
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Mapping):
@@ -34,7 +34,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _typed(kind: Any, value: Any, where: str) -> Any:
+def _typed(kind: Any, value: object, where: str) -> Any:
     """`value`, out of JSON, as `kind` wants it."""
     origin, inner = get_origin(kind), get_args(kind)
     if kind is Any:
@@ -57,7 +57,7 @@ def _typed(kind: Any, value: Any, where: str) -> Any:
     raise JournalError(f"the journal's {where} must be of type {kind}, got {str(value)[:60]!r}")
 
 
-def _record(kind: Any, value: Any, where: str) -> Any:
+def _record(kind: Any, value: object, where: str) -> Any:
     types = get_type_hints(kind)
     wanted = {f.name: types[f.name] for f in fields(kind)}
     if not isinstance(value, dict) or set(value) != set(wanted):

@@ -7,11 +7,11 @@ under the same key, and decides the same.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from martfl.arrays import Reals
 from martfl.chain.state import WHOLE, Offer
 from martfl.market import messages as ms
 from martfl.market.asking import Asking
@@ -20,12 +20,11 @@ from martfl.market.journal import Journal
 from martfl.market.purchases import FORGED, Purchases
 from martfl.market.settling import Settler, Shares
 from martfl.market.sketching import entries_of, first_block_after, make_scorer
-from martfl.market.steps import Drawn, Scores, Trained
-from martfl.market.task import Floats
+from martfl.market.steps import BaselineScores, Drawn, OwnUpdate
 from martfl.market.terms import Terms
 from martfl.scoring import Scorer
 from martfl.tasks.layout import Vector
-from martfl.tasks.protocol import Task, check_goodness, train_checked
+from martfl.tasks.protocol import Data, Task, check_goodness, train_checked
 
 Doubles = NDArray[np.float64]
 
@@ -36,7 +35,7 @@ class Desk:
 
     terms: Terms
     task: Task
-    root: Any
+    root: Data
     asking: Asking
     purchases: Purchases
     settler: Settler
@@ -45,21 +44,21 @@ class Desk:
     offers: Mapping[str, Offer]
     closed: int  # the second at which commitments closed
     trusted: frozenset[str] = frozenset()  # who delivered honestly before
-    baselines: list[tuple[Floats, tuple[float | None, ...]]] = field(default_factory=list)
+    baselines: list[tuple[Reals, tuple[float | None, ...]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.epoch = self.asking.epoch
         self.providers: Sequence[str] = list(self.offers)  # [n]
-        self.model: Floats = _single(self.settler.floats(self.file))  # [m]
+        self.model: Reals = _single(self.settler.floats(self.file))  # [m]
         reward = self.purchases.reward
         self.asks: Doubles = np.array([self.purchases.price(name) / reward for name in self.providers])  # [n]
 
     # --- what a rule may see ---------------------------------------------------------------------------------------
 
     @property
-    def own_update(self) -> Floats:
+    def own_update(self) -> Reals:
         """Trained on the root data; the same again after a restart."""
-        self.journal.once(self.epoch, Trained, self._train)
+        self.journal.once(self.epoch, OwnUpdate, self._train)
         return np.frombuffer(self.journal.blob(self.epoch, "own update") or b"", dtype=np.float32)
 
     @property
@@ -72,30 +71,32 @@ class Desk:
         """Which root rows belong together, for classifiers the true class [r]; None where the task has no strata."""
         return self.task.strata(self.root)
 
-    def goodness(self, models: Sequence[Floats]) -> Doubles:
+    def goodness(self, models: Sequence[Reals]) -> Doubles:
         """How good each model is on every row of the root data, higher is better [k, r]."""
         found = np.asarray(self.task.goodness(_singles(models), self.root), np.float64)
         return check_goodness(found, models=len(models), rows=self.task.rows(self.root))
 
-    def logits(self, models: Sequence[Floats]) -> Doubles | None:
+    def logits(self, models: Sequence[Reals]) -> Doubles | None:
         """What each model gives every class for every root row [k, r, classes]; None where there are no classes."""
         found = self.task.logits(_singles(models), self.root)
         return None if found is None else np.asarray(found, np.float64)
 
     # --- what a rule may do ----------------------------------------------------------------------------------------
 
-    def score(self, baseline: Floats) -> Doubles:
+    def score(self, baseline: Reals) -> Doubles:
         """Cosines under encryption [n]; NaN for who gave no valid answer, and for all where the baseline is zero."""
         if not np.any(baseline):
             return np.full(len(self.providers), np.nan)
         number = len(self.baselines)
         if number >= self.terms.scoring.baselines:
             raise MarketError(f"the terms allow {self.terms.scoring.baselines} baselines an epoch")
-        given = self.journal.once(self.epoch, Scores, lambda: self._ask(baseline, number), label=str(number)).scores
+        given = self.journal.once(
+            self.epoch, BaselineScores, lambda: self._ask(baseline, number), label=str(number)
+        ).scores
         self.baselines.append((baseline, given))
         return np.array([np.nan if score is None else score for score in given])
 
-    def buy(self, providers: Sequence[int]) -> Mapping[int, Floats]:
+    def buy(self, providers: Sequence[int]) -> Mapping[int, Reals]:
         """Buy at their asks; who is not sold, not affordable or does not deliver is missing from the answer.
 
         An update whose scores were forged is bought and paid like others, and not shown to the rule; nor is one of
@@ -107,7 +108,7 @@ class Desk:
         updates = {i: self.update_of(name) for i, name in zip(providers, names, strict=True) if name in honest}
         return {i: update for i, update in updates.items() if np.any(update)}
 
-    def update_of(self, name: str) -> Floats:
+    def update_of(self, name: str) -> Reals:
         """A delivered update as numbers."""
         return _single(self.settler.numbers.dequantise(self.purchases.here[name].values))
 
@@ -140,10 +141,10 @@ class Desk:
             chosen.append(name)
         return chosen
 
-    def _train(self) -> Trained:
+    def _train(self) -> OwnUpdate:
         update = train_checked(self.task, _single(self.model), self.root, seed=self.epoch)
         self.journal.keep(self.epoch, "own update", update.tobytes())
-        return Trained()
+        return OwnUpdate()
 
     @cached_property
     def _scorer(self) -> Scorer:
@@ -161,7 +162,7 @@ class Desk:
 
         return self.journal.once(self.epoch, Drawn, find).number
 
-    def _ask(self, baseline: Floats, number: int) -> Scores:
+    def _ask(self, baseline: Reals, number: int) -> BaselineScores:
         chosen = self._scorer
         kept = self.journal.blob(self.epoch, "scoring key")
         key = chosen.restore(kept) if kept else chosen.generate()
@@ -173,7 +174,9 @@ class Desk:
         request = ms.ScoreRequest(epoch=self.epoch, baseline=number, block=drawn.number if drawn else 0, body=body)
         answers = self.asking.ask(ms.Scored, dict.fromkeys(self.providers, request), until=self.purchases.times.buy)
         replies = {name: reply for name, reply in answers.items() if reply.baseline == number}
-        return Scores(scores=tuple(self._decrypted(key.decrypt_score, replies.get(n), n) for n in self.providers))
+        return BaselineScores(
+            scores=tuple(self._decrypted(key.decrypt_score, replies.get(n), n) for n in self.providers)
+        )
 
     def _decrypted(self, decrypt: Callable[..., float], reply: ms.Scored | None, name: str) -> float | None:
         if reply is None:
@@ -192,10 +195,10 @@ class Desk:
         return True
 
 
-def _singles(models: Sequence[Floats]) -> list[Vector]:
+def _singles(models: Sequence[Reals]) -> list[Vector]:
     return [_single(model) for model in models]
 
 
-def _single(vector: Floats) -> Vector:
+def _single(vector: Reals) -> Vector:
     """As float32, which holds what tasks compute with."""
     return np.asarray(vector, np.float32)

@@ -20,21 +20,21 @@ from martfl.market.asking import Asking
 from martfl.market.desk import Desk
 from martfl.market.errors import MarketError
 from martfl.market.journal import Journal
-from martfl.market.offers import Place, offer_of, read_offer, read_signed
+from martfl.market.offers import OfferContext, offer_of, read_offer, read_signed
 from martfl.market.paying import goodbyes, pay_providers, take_refund
 from martfl.market.purchases import Purchases
 from martfl.market.settling import Acting, Settler, Share, Shares
 from martfl.market.steps import (
-    Accepted,
+    Acceptance,
     Aggregated,
     HandedOut,
     Invited,
-    Measured,
+    Measurement,
     ModelPosted,
     Offers,
     Opened,
     Over,
-    Paid,
+    PaidOut,
     Proved,
     Relayed,
     Sent,
@@ -175,21 +175,21 @@ class Epoch:
         Who is left out here puts its key on chain, and is accepted then.
         """
 
-        def send() -> Accepted:
+        def send() -> Acceptance:
             open_ = {State.BOUGHT, State.REVEALED} if self.asking.now() <= self.times.keys else {State.REVEALED}
             named = [name for name in sorted(purchases.here) if name not in shares]
             chosen = tuple(name for name in named if self._state(name) in open_)[:MAX_PROVIDERS]
             if not chosen:
-                return Accepted(providers=(), sent=None)
+                return Acceptance(providers=(), sent=None)
             account, key = self.act.account, self.act.key("accept")
             try:
                 done = self.act.trading.accept(self.number, providers=chosen, account=account, key=key)
             except RevertedError as error:
                 log.warning("epoch %d: nobody was accepted: %s", self.number, error.reason)
-                return Accepted(providers=(), sent=None)
-            return Accepted(providers=chosen, sent=sent(done, "accept"))
+                return Acceptance(providers=(), sent=None)
+            return Acceptance(providers=chosen, sent=sent(done, "accept"))
 
-        self.journal.once(self.number, Accepted, send)
+        self.journal.once(self.number, Acceptance, send)
 
     def publish(self, base: bytes, shares: Shares) -> bytes:
         """Aggregate in integers and post the result; the new model's file."""
@@ -214,10 +214,10 @@ class Epoch:
         def ask() -> HandedOut:
             found = self.journal.recall(self.number, Offers)
             committed = found.committed if found else ()
-            request = ms.Published(epoch=self.number, body=file)
+            request = ms.PublishedFile(epoch=self.number, body=file)
             times = self.terms.deadlines  # keys that come on chain are answered before the publish window ends
             until = min(self.asking.now() + times.settle // 4, self.times.publish - times.margin)
-            verdicts = self.asking.ask(ms.Verdict, dict.fromkeys(committed, request), until=until)
+            verdicts = self.asking.ask(ms.FileVerdict, dict.fromkeys(committed, request), until=until)
             accepted = tuple(name for name, verdict in verdicts.items() if verdict.accepted)
             return HandedOut(asked=len(committed), accepted=accepted, traffic=self.asking.traffic())
 
@@ -251,25 +251,25 @@ class Epoch:
             purchases.blame_silent()
         return state.phase
 
-    def pay(self) -> Paid:
+    def pay(self) -> PaidOut:
         """Have everybody paid who is owed something, take back what is ours, and say that the epoch is final."""
 
-        def send() -> Paid:
+        def send() -> PaidOut:
             done = [*pay_providers(self.act), *take_refund(self.act)]
             until = self.asking.now() + self.terms.deadlines.settle
-            self.asking.ask(ms.Claimed, goodbyes(self.journal, self.number), until=until)
+            self.asking.ask(ms.ClaimPaid, goodbyes(self.journal, self.number), until=until)
             claims = self.act.trading.events(ev.Claimed, epoch=self.number)  # how much is the chain's word, not theirs
             refunds = self.act.trading.events(ev.Refunded, epoch=self.number)
-            return Paid(
+            return PaidOut(
                 paid={event.provider: event.amount for event in claims},
                 refunded=sum(event.amount for event in refunds),
                 sent=tuple(done),
                 traffic=self.asking.traffic(),
             )
 
-        return self.journal.once(self.number, Paid, send)
+        return self.journal.once(self.number, PaidOut, send)
 
-    def over(self, phase: Phase, paid: Paid, quality: Measured) -> None:
+    def over(self, phase: Phase, paid: PaidOut, quality: Measurement) -> None:
         """Write the end down."""
         end = Over(phase=phase.name, refunded=paid.refunded, quality=quality)
         self.journal.once(self.number, Over, lambda: end)
@@ -290,7 +290,7 @@ class Epoch:
 
     def _shown(self, name: str, answer: ms.Offered, digest: bytes) -> Shown | None:
         trading, epoch = self.act.trading, self.number
-        place = Place(trading.chain.chain_id, trading.address, epoch, trading.read_epoch(epoch).reward)
+        place = OfferContext(trading.chain.chain_id, trading.address, epoch, trading.read_epoch(epoch).reward)
         return self.asking.read(ms.Offered, name, lambda: read_offer(name, answer, digest=digest, place=place))
 
     def _relay(self, entries: list[SignedCommit], step: str) -> Sent:

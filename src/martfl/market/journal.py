@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from martfl.market.codec import from_json, to_json
 from martfl.market.errors import JournalError
 from martfl.market.steps import S, Step
 
 NAME = "journal.sqlite"
+SqlValue = str | bytes | int | float | None
 VERSION = 3  # the form of steps and blobs; a journal of another form is refused
 
 SCHEMA = """
@@ -155,11 +155,11 @@ class Journal:
 
     # --- plumbing ------------------------------------------------------------------------------------------------
 
-    def _read(self, query: str, *values: Any) -> list[sqlite3.Row]:
+    def _read(self, query: str, *values: SqlValue) -> list[sqlite3.Row]:
         with self._turn, _explained(self.folder):
             return self._db.execute(query, values).fetchall()
 
-    def _write(self, query: str, *values: Any) -> None:
+    def _write(self, query: str, *values: SqlValue) -> None:
         with self._turn, _explained(self.folder), self._db:  # commits, or leaves everything as it was
             self._db.execute(query, values)
 

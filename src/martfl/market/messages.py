@@ -64,7 +64,7 @@ class KeyRequest(Message):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Published(Message):
+class PublishedFile(Message):
     """The new model; the body is its file."""
 
     kind = "published"
@@ -124,14 +124,14 @@ class Sealed(Message):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Key(Message):
+class KeyAnswer(Message):
     """The body is the key, sealed to the acquirer."""
 
     kind = "key given"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict(Message):
+class FileVerdict(Message):
     """Whether the published file is the model on chain."""
 
     kind = "verdict"
@@ -140,7 +140,7 @@ class Verdict(Message):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claimed(Message):
+class ClaimPaid(Message):
     """Paid so much (wei; 0 where nothing was owed)."""
 
     kind = "claimed"
@@ -161,9 +161,9 @@ ANSWERS: dict[type[Message], type[Message]] = {  # what each request is answered
     OfferRequest: Offered,
     ScoreRequest: Scored,
     SealedRequest: Sealed,
-    KeyRequest: Key,
-    Published: Verdict,
-    Closed: Claimed,
+    KeyRequest: KeyAnswer,
+    PublishedFile: FileVerdict,
+    Closed: ClaimPaid,
 }
 REQUESTS: tuple[str, ...] = tuple(request.kind for request in ANSWERS)
 ALL: tuple[type[Message], ...] = (*ANSWERS, *ANSWERS.values(), Refusal)

@@ -12,7 +12,7 @@ DIGEST_BYTES, SIGNATURE_BYTES = 32, 65
 
 
 @dataclass(frozen=True)
-class Place:
+class OfferContext:
     """What an offer is bound to, and the most that it may ask."""
 
     chain_id: int
@@ -32,7 +32,7 @@ def read_signed(name: str, text: bytes) -> SignedCommit:
     return SignedCommit(provider=name, digest=digest, signature=signature)
 
 
-def read_offer(name: str, answer: Offered, *, digest: bytes, place: Place) -> Shown:
+def read_offer(name: str, answer: Offered, *, digest: bytes, place: OfferContext) -> Shown:
     """An offer, where it opens the digest on chain and can be paid."""
     try:
         ask = int(answer.ask)

@@ -38,7 +38,7 @@ from martfl.market.task import check_task
 from martfl.market.terms import Terms
 from martfl.market.watching import Watching
 from martfl.settlement.fixed_point import Overflow
-from martfl.tasks.protocol import Task, as_task
+from martfl.tasks.protocol import Data, Task, as_task
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class Provider:
 
     terms: Terms
     task: Task
-    data: Any
+    data: Data
     trading: Trading
     settler: Settler
     journal: Journal
@@ -67,7 +67,7 @@ class Provider:
         check_code(self.trading)
         check_contract(self.terms, self.trading, self.settler)
         self.acquirer = self.trading.terms().acquirer
-        self.market = wire.Market(self.trading.chain.chain_id, self.trading.address)
+        self.market = wire.MarketId(self.trading.chain.chain_id, self.trading.address)
         price = self.terms.money.ask if self.ask is None else self.ask
         if not 0 <= price <= self.terms.money.reward:
             raise MarketError(f"an ask lies in 0..{self.terms.money.reward}, the reward, got {price}")
@@ -111,7 +111,7 @@ class Provider:
             ms.ScoreRequest: self.score,
             ms.SealedRequest: self.sealed,
             ms.KeyRequest: self.key,
-            ms.Published: self.judge,
+            ms.PublishedFile: self.judge,
             ms.Closed: self.collect,
         }
         if type(message) not in answers:
@@ -172,15 +172,15 @@ class Provider:
         self.guard.committed_offer(epoch)
         return ms.Sealed(epoch=epoch, body=self._sealed_to(request.key, self.shelf.body(epoch), epoch, "update"))
 
-    def key(self, request: ms.KeyRequest) -> ms.Key:
+    def key(self, request: ms.KeyRequest) -> ms.KeyAnswer:
         """The key of a bought update, while there is time to put it on chain if the buyer denies it."""
         epoch = request.epoch
         price = self.guard.price(epoch)
         self.journal.once(epoch, KeyGiven, lambda: KeyGiven(price=price))
         self._sold(epoch, price)
-        return ms.Key(epoch=epoch, body=self._sealed_to(request.key, self.shelf.secret(epoch), epoch, "key"))
+        return ms.KeyAnswer(epoch=epoch, body=self._sealed_to(request.key, self.shelf.secret(epoch), epoch, "key"))
 
-    def judge(self, request: ms.Published) -> ms.Verdict:
+    def judge(self, request: ms.PublishedFile) -> ms.FileVerdict:
         """Check the published file against the chain, and remember a false one."""
         if not self.trading.events(self.trading.published, epoch=request.epoch):
             raise MarketError(f"epoch {request.epoch} has published no model")
@@ -188,16 +188,16 @@ class Provider:
             self._check_model(request.body, request.epoch)
         except MarketError as error:
             self.journal.remark(request.epoch, self.acquirer, "false model", str(error))
-            return ms.Verdict(epoch=request.epoch, accepted=False, reason=wire.line(str(error)))
+            return ms.FileVerdict(epoch=request.epoch, accepted=False, reason=wire.line(str(error)))
         keep_model(self.journal.folder, request.epoch, request.body, self._located())
-        return ms.Verdict(epoch=request.epoch, accepted=True)
+        return ms.FileVerdict(epoch=request.epoch, accepted=True)
 
-    def collect(self, request: ms.Closed) -> ms.Claimed:
+    def collect(self, request: ms.Closed) -> ms.ClaimPaid:
         """See what the epoch paid; claim what it still owes; then take down what our update is said to have added."""
         amount = self.claim(request.epoch)
         if request.body:
             self.journal.once(request.epoch, Appraised, lambda: read_appraisal(request.body))
-        return ms.Claimed(epoch=request.epoch, amount=str(amount))
+        return ms.ClaimPaid(epoch=request.epoch, amount=str(amount))
 
     # --- on its own ----------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from martfl.market.errors import MarketError
 from martfl.market.journal import NAME, Journal
 from martfl.market.models import FOLDER, TERMS, find_models
 from martfl.market.settling import make_settler
-from martfl.market.steps import MarketOpened, Measured, Over
+from martfl.market.steps import MarketOpened, Measurement, Over
 from martfl.market.task import make_task
 from martfl.market.terms import Terms, load_terms, read_terms
 from martfl.settlement.integer_file import peek
@@ -33,7 +33,7 @@ class Held:
     journal: Path
     terms: Terms
     models: Mapping[int, Path]  # by epoch
-    measured: Mapping[int, Measured]  # by epoch, on the acquirer's root data
+    measured: Mapping[int, Measurement]  # by epoch, on the acquirer's root data
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Published:
     content: str  # the hash that the chain holds
     model: Vector
     layout: Layout
-    measured: Measured | None
+    measured: Measurement | None
     task: Task | None  # where it was needed
 
     def about(self) -> dict[str, str]:

@@ -80,8 +80,10 @@ class Purchases:
         missing = [name for name in names if name not in self.here]
         request = ms.KeyRequest(epoch=self.act.epoch, key=self._sealing_key().public.hex())
         until = self.times.keys - self.margin  # afterwards keys come on chain
-        answers = self.asking.ask(ms.Key, dict.fromkeys(missing, request), until=until)
-        given = {n: self.asking.read(ms.Key, n, partial(self._read_key, n, answer)) for n, answer in answers.items()}
+        answers = self.asking.ask(ms.KeyAnswer, dict.fromkeys(missing, request), until=until)
+        given = {
+            n: self.asking.read(ms.KeyAnswer, n, partial(self._read_key, n, answer)) for n, answer in answers.items()
+        }
         secrets = {name: secret for name, secret in given.items() if secret is not None}
         revealed = {event.provider: event.key for event in self._reveals() if event.provider in missing}
         self._take({**revealed, **secrets})
@@ -188,7 +190,7 @@ class Purchases:
         self.settler.check_sealed(body, self.offers[name])
         return body
 
-    def _read_key(self, name: str, answer: ms.Key) -> bytes:
+    def _read_key(self, name: str, answer: ms.KeyAnswer) -> bytes:
         """A key of the form that the chain would take too, and the one that was committed to."""
         secret = check_secret(self._sealing_key().open(answer.body, context=self._context(name, "key")))
         if keccak(secret) != self.offers[name].key_hash:

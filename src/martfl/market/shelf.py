@@ -7,23 +7,22 @@ seller that is killed never seals two updates under one key, and never commits t
 import hashlib
 import logging
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from eth_utils.crypto import keccak
 
+from martfl.arrays import Integers, Reals
 from martfl.chain.state import Offer
 from martfl.market.conduct import Conduct, Lesson
 from martfl.market.errors import MarketError
 from martfl.market.journal import Journal
 from martfl.market.settling import Settler
-from martfl.market.task import Floats
-from martfl.market.wire import Market
-from martfl.settlement.fixed_point import Integers, Overflow
+from martfl.market.wire import MarketId
+from martfl.settlement.fixed_point import Overflow
 from martfl.settlement.integer_file import IntegerVector, from_bytes, to_bytes
 from martfl.settlement.seal import new_secret
 from martfl.tasks.layout import Vector
-from martfl.tasks.protocol import Task
+from martfl.tasks.protocol import Data, Task
 
 log = logging.getLogger(__name__)
 MODELS = 0  # the journal's epoch for what outlives its epoch
@@ -35,7 +34,7 @@ class Shelf:
 
     settler: Settler
     journal: Journal
-    market: Market
+    market: MarketId
     seller: str
     ask: int
     overflow: Overflow = "clip"
@@ -44,7 +43,7 @@ class Shelf:
         """Whether the update of an epoch is made."""
         return self.journal.blob(epoch, "key") is not None
 
-    def fill(self, epoch: int, file: bytes, conduct: Conduct, task: Task, data: Any) -> None:
+    def fill(self, epoch: int, file: bytes, conduct: Conduct, task: Task, data: Data) -> None:
         """Train, quantise, seal; all of it is kept, or nothing."""
         lesson = self._lesson(epoch, file, task, data)
         made = self.settler.numbers.quantise(np.asarray(conduct.update(lesson)), overflow=self.overflow)
@@ -95,14 +94,14 @@ class Shelf:
         """The update."""
         return from_bytes(self._blob(epoch, "update"), kind="update", parameters=self.settler.parameters).values
 
-    def scored(self, epoch: int) -> Floats:
+    def scored(self, epoch: int) -> Reals:
         """What scores are given of."""
         other = self.journal.blob(epoch, "scored")
         if other is not None:
             return np.frombuffer(other, dtype=np.float64)
         return np.asarray(self.settler.numbers.dequantise(self.integers(epoch)))
 
-    def _lesson(self, epoch: int, file: bytes, task: Task, data: Any) -> Lesson:
+    def _lesson(self, epoch: int, file: bytes, task: Task, data: Data) -> Lesson:
         seed = int.from_bytes(hashlib.sha256(f"{epoch}/{self.seller}".encode()).digest()[:4], "big")
         before = self.journal.blob(MODELS, f"model {epoch - 1}")
         earlier = self._model(before) if before is not None else None

@@ -22,7 +22,7 @@ from martfl.valuation import Appraisal
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class Measurement:
     """How good a model is: what a task measures, and which of it counts."""
 
     measure: str
@@ -47,7 +47,7 @@ class MarketOpened(Step):
     chain: int
     acquirer: str
     parameters: int
-    quality: Measured  # of the initial model on the root data
+    quality: Measurement  # of the initial model on the root data
     seed: int  # of the rule's draws
     terms: str  # TOML
 
@@ -118,14 +118,14 @@ class Drawn(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trained(Step):
+class OwnUpdate(Step):
     """The acquirer's own update is there."""
 
     step = "own update"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scores(Step):
+class BaselineScores(Step):
     """What everybody answered to one baseline; None: no valid answer."""
 
     step = "scores"
@@ -182,7 +182,7 @@ class Selected(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Accepted(Step):
+class Acceptance(Step):
     """Those who delivered and have no weight were told so on chain."""
 
     step = "accept"
@@ -236,7 +236,7 @@ class Answered(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Paid(Step):
+class PaidOut(Step):
     """Who was paid what, and what came back to the acquirer."""
 
     step = "pay"
@@ -253,7 +253,7 @@ class Over(Step):
     step = "over"
     phase: str
     refunded: int
-    quality: Measured  # of the model that stands, on the root data
+    quality: Measurement  # of the model that stands, on the root data
 
 
 KINDS: dict[str, type[Step]] = {kind.step: kind for kind in Step.__subclasses__()}

@@ -3,11 +3,7 @@
 Terms come from strangers: a module is not even imported unless it is built in, or whoever joins has allowed it by name.
 """
 
-from collections.abc import Collection, Mapping
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Collection
 
 from martfl.market.errors import MarketError
 from martfl.market.terms import Terms
@@ -15,8 +11,8 @@ from martfl.tasks.errors import TaskError
 from martfl.tasks.layout import Layout
 from martfl.tasks.loading import load_entry
 from martfl.tasks.protocol import Task, as_task
+from martfl.values import Settings
 
-Floats = NDArray[np.floating[Any]]
 BUILT_IN = ("martfl.lab.task", "martfl.tasks")  # and whatever is below them
 
 
@@ -25,7 +21,7 @@ def make_task(terms: Terms, *, allowed: Collection[str] = ()) -> Task:
     return check_task(terms, load_task(terms.task.entry, terms.task.options, allowed=allowed))
 
 
-def load_task(entry: str, options: Mapping[str, Any], *, allowed: Collection[str] = ()) -> Task:
+def load_task(entry: str, options: Settings, *, allowed: Collection[str] = ()) -> Task:
     """The task that terms name: a built-in one, or of a module that is allowed."""
     module = entry.partition(":")[0]
     if not (_is_built_in(module) or module in allowed):

@@ -14,6 +14,7 @@ from typing import Any
 from martfl.market.errors import TermsError
 from martfl.market.terms_parts import StatedTerms
 from martfl.market.terms_rules import broken_rules
+from martfl.values import Json
 
 NOT_HASHED = ("chain", "layout")
 
@@ -43,7 +44,7 @@ def load_terms(path: Path) -> Terms:
     return read_terms(values)
 
 
-def read_terms(values: dict[str, Any]) -> Terms:
+def read_terms(values: Json) -> Terms:
     """Terms from nested tables; unknown names and wrong types are refused by name."""
     terms: Terms = _read(Terms, values, "terms")
     return terms
@@ -62,7 +63,7 @@ def to_toml(terms: Terms) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _read(kind: type, values: Any, where: str) -> Any:
+def _read(kind: type, values: object, where: str) -> Any:
     if not isinstance(values, dict):
         raise TermsError(f"{where} must be a table, got {type(values).__name__}")
     known = {f.name: f.type for f in fields(kind)}
@@ -74,7 +75,7 @@ def _read(kind: type, values: Any, where: str) -> Any:
         raise TermsError(f"{where}: {error}") from error
 
 
-def _value(kind: Any, value: Any, where: str) -> Any:
+def _value(kind: Any, value: object, where: str) -> Any:
     if is_dataclass(kind):
         return _read(kind, value, where)  # type: ignore[arg-type]
     if kind is float and type(value) is int:
@@ -89,7 +90,7 @@ def _key(name: str) -> str:
     return name if name.isascii() and name.isidentifier() else _toml(name)
 
 
-def _toml(value: Any) -> str:
+def _toml(value: object) -> str:
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, list):

@@ -1,7 +1,8 @@
 """The parts of a market's terms, one class for each table of `market.toml`."""
 
 from dataclasses import dataclass, field
-from typing import Any
+
+from martfl.values import Json
 
 # The builder of the block that draws the samples may choose among blocks for some seconds. 2^24 squarings take 12 s at
 # 0.7 µs each, faster than any processor known to us; the result of a choice is not known before it must be made.
@@ -16,7 +17,7 @@ class TaskTerms:
     """
 
     entry: str
-    options: dict[str, Any] = field(default_factory=dict)
+    options: Json = field(default_factory=dict)
     layout: str = ""
 
 
@@ -95,7 +96,7 @@ class SelectionTerms:
 
     rule: str = "evidence"
     value: str = "information"
-    options: dict[str, Any] = field(default_factory=dict)
+    options: Json = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

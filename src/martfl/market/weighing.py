@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from martfl.market.desk import Desk
 from martfl.market.steps import Judged, Selected
 from martfl.market.terms_parts import SelectionTerms
 from martfl.selection import Reason, Selection, Strategy, make_strategy, sentence
+from martfl.selection.strategy import State
 from martfl.valuation import Account, Appraisal, ByValue, appraisals
 
 
@@ -27,7 +27,7 @@ def make_rule(terms: SelectionTerms) -> Strategy:
     return inner if terms.value == "none" else ByValue(inner=inner)
 
 
-def trade(strategy: Strategy, state: Any, desk: Desk, rng: np.random.Generator) -> tuple[Any, Decided]:
+def trade(strategy: Strategy, state: State, desk: Desk, rng: np.random.Generator) -> tuple[State, Decided]:
     """Score, buy and weigh; what is known after it."""
     if not isinstance(strategy, ByValue):
         after, selection = strategy.trade(state, desk, rng)

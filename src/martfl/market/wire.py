@@ -11,14 +11,14 @@ import json
 import re
 import struct
 from dataclasses import dataclass, fields
-from typing import Any
 
 from eth_account import Account
-from eth_account.messages import encode_defunct
+from eth_account.messages import SignableMessage, encode_defunct
 from eth_account.signers.local import LocalAccount
 
 from martfl.market.errors import MessageError
 from martfl.market.messages import KINDS, M, Message, Refusal
+from martfl.values import Json
 
 MAGIC = b"MFM2"
 VERSION = 2
@@ -32,7 +32,7 @@ _LENGTH = struct.Struct(">I")
 
 
 @dataclass(frozen=True)
-class Market:
+class MarketId:
     """Which market a message is about: a contract on a chain."""
 
     chain_id: int
@@ -48,7 +48,7 @@ class Market:
         return f"{self.name}/{epoch}/{party.lower()}/{what}".encode()
 
 
-def encode(message: Message, *, market: Market, account: LocalAccount) -> bytes:
+def encode(message: Message, *, market: MarketId, account: LocalAccount) -> bytes:
     """The message as bytes, signed by `account`."""
     small = {field.name: getattr(message, field.name) for field in fields(message) if field.name != "body"}
     _check_texts(message.kind, small)
@@ -58,7 +58,7 @@ def encode(message: Message, *, market: Market, account: LocalAccount) -> bytes:
     return b"".join([MAGIC, _LENGTH.pack(len(head)), head, bytes(signature), message.body])
 
 
-def decode(data: bytes, *, market: Market) -> tuple[Message, str]:
+def decode(data: bytes, *, market: MarketId) -> tuple[Message, str]:
     """The message and the address that signed it; `MessageError` for anything else."""
     head, signature, body = _split(data)
     _check_depth(head)
@@ -79,7 +79,7 @@ def decode(data: bytes, *, market: Market) -> tuple[Message, str]:
     return _typed(kind, content, body), _signer(head, signature)
 
 
-def expect(kind: type[M], data: bytes, *, market: Market, sender: str, epoch: int, most: int = MOST_BODY) -> M:
+def expect(kind: type[M], data: bytes, *, market: MarketId, sender: str, epoch: int, most: int = MOST_BODY) -> M:
     """A message of this kind from this sender about this epoch; a refusal, like anything else, is an error.
 
     More than `most` bytes and a head are refused before anything is read.
@@ -117,7 +117,7 @@ def _check_depth(head: bytes) -> None:
         raise MessageError(f"a message's head must be {DEPTH} records at most, one in the other")
 
 
-def _typed(kind: Any, content: Any, body: bytes) -> Message:
+def _typed(kind: str, content: object, body: bytes) -> Message:
     known = KINDS.get(kind) if isinstance(kind, str) else None
     if known is None or not isinstance(content, dict):
         raise MessageError(f"unknown kind of message {str(kind)[:40]!r}")
@@ -136,7 +136,7 @@ def line(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)[:MOST_TEXT]
 
 
-def _check_texts(kind: str, content: dict[str, Any]) -> None:
+def _check_texts(kind: str, content: Json) -> None:
     """Texts end in logs, terminals, journals and reports: nothing in them may steer these, or fill them."""
     for name, value in content.items():
         if isinstance(value, str) and value != line(value):
@@ -145,7 +145,7 @@ def _check_texts(kind: str, content: dict[str, Any]) -> None:
             )
 
 
-def _signed(head: bytes) -> Any:
+def _signed(head: bytes) -> SignableMessage:
     return encode_defunct(hashlib.sha256(head).digest())
 
 

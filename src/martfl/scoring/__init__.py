@@ -6,15 +6,15 @@
 from typing import TYPE_CHECKING, Any
 
 from martfl.scoring.cosine import (
+    CHEAT_TOLERANCE,
     SCORE_ERROR,
-    SCORE_TOLERANCE,
     ScoreCheck,
     ScoreError,
     check_score,
     cosine,
     score_error,
 )
-from martfl.scoring.errors import MessageError, ReplyError, ScoringError, UpdateError
+from martfl.scoring.errors import ReplyError, ScoreMessageError, ScoringError, UpdateError
 from martfl.scoring.interface import Key, Scorer, scorer
 from martfl.scoring.plain import PlainKey, score_in_the_clear
 from martfl.scoring.sketch import Sketch, sketch_seed
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from martfl.scoring.ckks import ScoringKey, score_under_encryption
 
 __all__ = [
+    "CHEAT_TOLERANCE",
     "DEFAULT_ENTRIES",
     "SCORE_ERROR",
-    "SCORE_TOLERANCE",
     "Key",
-    "MessageError",
     "PlainKey",
     "ReplyError",
     "ScoreCheck",
     "ScoreError",
+    "ScoreMessageError",
     "Scorer",
     "ScoringError",
     "ScoringKey",

@@ -13,7 +13,7 @@ import hashlib
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import tenseal.sealapi as sealapi
@@ -21,18 +21,18 @@ import tenseal.sealapi as sealapi
 from martfl.scoring import hiding, seal
 from martfl.scoring.cosine import most_score, update_direction
 from martfl.scoring.direction import Direction, Vector
-from martfl.scoring.errors import MessageError, ReplyError
+from martfl.scoring.errors import ReplyError, ScoreMessageError
 from martfl.scoring.seal import SEED_BYTES, Ring
 from martfl.scoring.sender import Sender
 from martfl.scoring.sketch import NORM, Sketch
-from martfl.scoring.wire import Header, Kind, Message, Reader, Scheme, header_of, require, sealed
+from martfl.scoring.wire import Kind, Message, MessageHeader, Reader, Scheme, header_of, require, sealed
 from martfl.scoring.words import Words, pack_words, packed_bytes, unpack_words
 
 _CONSTANT = struct.Struct("<Q")  # c0's constant coefficient in a reply
 
 
 @dataclass(frozen=True)
-class Size:
+class RingSize:
     """A ring, and how long the update's vector is in it."""
 
     degree: int  # N: numbers to a ciphertext
@@ -55,16 +55,16 @@ class Size:
         return packed_bytes(self.degree, self.bits)
 
 
-EXACT = Size(4096, 44, 2.0**19)
-SKETCHED = Size(2048, 37, NORM)
+EXACT = RingSize(4096, 44, 2.0**19)
+SKETCHED = RingSize(2048, 37, NORM)
 
 
-def size_of(sketch: Sketch | None) -> Size:
+def size_of(sketch: Sketch | None) -> RingSize:
     """The size for whole vectors, or for sketches."""
     return EXACT if sketch is None else SKETCHED
 
 
-def _header(kind: Kind, fingerprint: bytes, *, length: int, sketch: Sketch | None) -> Header:
+def _header(kind: Kind, fingerprint: bytes, *, length: int, sketch: Sketch | None) -> MessageHeader:
     size = size_of(sketch)
     ring = {"ring": size.degree, "modulus": size.ring.q}
     return header_of(kind, Scheme.CKKS, fingerprint, length=length, sketch=sketch, **ring)
@@ -79,7 +79,7 @@ def fingerprint_of(public: bytes) -> bytes:
 class ScoringKey(Sender):
     """The acquirer's key, one per epoch. Whoever holds it can read baselines; `repr` shows its name only."""
 
-    secret: Any  # SEAL's secret key
+    secret: sealapi.SecretKey
     public: bytes  # seed ‖ b; travels with every baseline
     sketch: Sketch | None = None
 
@@ -119,7 +119,7 @@ class ScoringKey(Sender):
         words = unpack_words(reader.take(size.run_bytes), size.bits, size.ring.q)
         reader.finish()
         if constant >= size.ring.q:
-            raise MessageError("every word of a message must be a residue below its modulus")
+            raise ScoreMessageError("every word of a message must be a residue below its modulus")
         score = self.phase(constant, words) / size.target
         if abs(score) > most_score(self.sketch):
             raise ReplyError("a reply must decrypt to a cosine, a number in [-1, 1]")
@@ -153,20 +153,20 @@ class ScoringKey(Sender):
         return cls(size.ring.secret_key(words), public, sketch)
 
 
-def _take_public(reader: Reader, header: Header, size: Size) -> bytes:
+def _take_public(reader: Reader, header: MessageHeader, size: RingSize) -> bytes:
     public = reader.take(SEED_BYTES + size.run_bytes)
     if fingerprint_of(public) != header.fingerprint:
-        raise MessageError("the message's public key must be the one that its header names")
+        raise ScoreMessageError("the message's public key must be the one that its header names")
     return public
 
 
-def public_key(public: bytes, size: Size) -> Any:
+def public_key(public: bytes, size: RingSize) -> sealapi.PublicKey:
     """SEAL's key from the public part of a message."""
     words = unpack_words(public[SEED_BYTES:], size.bits, size.ring.q)
     return size.ring.public_key(words, public[:SEED_BYTES])
 
 
-def products(reader: Reader, update: Direction, size: Size) -> Iterator[Any]:
+def products(reader: Reader, update: Direction, size: RingSize) -> Iterator[sealapi.Ciphertext]:
     """The encrypted baseline times the update, block by block."""
     ring, rng = size.ring, np.random.default_rng()
     with seal.memory_file() as file:  # one for all blocks: making it costs as much as reading a block

@@ -8,7 +8,7 @@ from martfl.scoring.errors import UpdateError
 from martfl.scoring.sketch import NORM, Sketch
 
 SCORE_ERROR = 2e-5  # the most that encryption changes a score: flooding, and five sigma of noise beyond it
-SCORE_TOLERANCE = 5e-5  # what `check_score` forgives: beyond any honest error, far below any gap that selection sees
+CHEAT_TOLERANCE = 5e-5  # what `check_score` forgives: beyond any honest error, far below any gap that selection sees
 
 
 def baseline_direction(vector: Vector, sketch: Sketch | None) -> Direction:
@@ -76,7 +76,7 @@ def check_score(
     update: Vector,
     *,
     sketch: Sketch | None = None,
-    tolerance: float = SCORE_TOLERANCE,
+    tolerance: float = CHEAT_TOLERANCE,
 ) -> ScoreCheck:
     """Say whether `reported`, learnt under encryption, is the score of the update delivered afterwards.
 

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from martfl.arrays import Array
 from martfl.scoring.errors import UpdateError
 
 Vector: TypeAlias = ArrayLike | Iterator[ArrayLike]  # whole, or an iterator of its chunks in order
@@ -19,7 +20,7 @@ _BLOCK = 1 << 18
 class Direction:
     """A finite vector seen as a unit vector; normalised block by block, never copied whole."""
 
-    values: NDArray[Any]  # (m,), or (K,) of a sketch
+    values: Array  # (m,), or (K,) of a sketch
     peak: float  # max|x|: dividing by it first keeps squares within range for any finite x
     norm: float  # ‖x / peak‖
     parameters: int  # m, of the model
@@ -54,7 +55,7 @@ def direction(update: Vector, *, name: str = "update") -> Direction:
     return Direction(values, peak, norm, values.size)
 
 
-def as_vector(update: Vector, name: str) -> NDArray[Any]:
+def as_vector(update: Vector, name: str) -> Array:
     """A vector of real numbers, at least one; not looked at yet."""
     if isinstance(update, Iterator):
         raise UpdateError(f"{name} may come in chunks only where it is sketched")
@@ -69,7 +70,7 @@ def as_vector(update: Vector, name: str) -> NDArray[Any]:
     return values
 
 
-def peak_of(block: NDArray[Any], name: str) -> float:
+def peak_of(block: Array, name: str) -> float:
     """max|x|; NaN and infinity are refused."""
     with np.errstate(over="ignore"):
         wide = block.astype(np.float64, copy=False)

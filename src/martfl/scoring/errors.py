@@ -11,7 +11,7 @@ class UpdateError(ScoringError):
     """The vector to be scored has no direction: empty, zero, not finite, not a vector."""
 
 
-class MessageError(ScoringError):
+class ScoreMessageError(ScoringError):
     """A message is not what its reader expects: damaged, foreign, or made for another key or model."""
 
 

@@ -12,7 +12,6 @@ All randomness is the operating system's (`secrets`) or SEAL's (BLAKE2Xb seeded 
 """
 
 import secrets
-from typing import Any
 
 import tenseal.sealapi as sealapi
 
@@ -34,7 +33,7 @@ def flooding(ring: Ring) -> int:
     return secrets.randbelow(values) - values // 2
 
 
-def cover(ring: Ring, public: Any) -> Any:
+def cover(ring: Ring, public: sealapi.PublicKey) -> sealapi.Ciphertext:
     """A fresh public-key encryption of zero: every reply starts from it; no bare sum exists."""
     item = sealapi.Ciphertext()
     with seal.refusing():
@@ -43,7 +42,7 @@ def cover(ring: Ring, public: Any) -> Any:
     return item
 
 
-def last_step(ring: Ring, item: Any) -> tuple[int, Words]:
+def last_step(ring: Ring, item: sealapi.Ciphertext) -> tuple[int, Words]:
     """What leaves of a covered sum: the flooded constant coefficient of c0, and c1, (N,)."""
     words = ring.ciphertext_words(item)
     return (ring.constant(words[: ring.degree]) + flooding(ring)) % ring.q, words[ring.degree :]

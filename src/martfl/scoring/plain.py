@@ -14,16 +14,16 @@ import numpy as np
 
 from martfl.scoring.cosine import update_direction
 from martfl.scoring.direction import Direction, Vector
-from martfl.scoring.errors import MessageError, ReplyError
+from martfl.scoring.errors import ReplyError, ScoreMessageError
 from martfl.scoring.sender import Sender
 from martfl.scoring.sketch import Sketch
-from martfl.scoring.wire import Header, Kind, Message, Reader, Scheme, header_of, require, sealed
+from martfl.scoring.wire import Kind, Message, MessageHeader, Reader, Scheme, header_of, require, sealed
 
 _BLOCK = 4096
 _SCORE = struct.Struct("<d")
 
 
-def _header(kind: Kind, fingerprint: bytes, *, length: int, sketch: Sketch | None) -> Header:
+def _header(kind: Kind, fingerprint: bytes, *, length: int, sketch: Sketch | None) -> MessageHeader:
     return header_of(kind, Scheme.PLAIN, fingerprint, ring=0, modulus=0, length=length, sketch=sketch)
 
 
@@ -79,7 +79,7 @@ def score_in_the_clear(message: Message, update: Vector, *, sketch: Sketch | Non
         total = sum(float(np.frombuffer(reader.take(8 * block.size), "<f8") @ block) for block in mine.blocks(_BLOCK))
     reader.finish()
     if not math.isfinite(total):
-        raise MessageError("the baseline in the message must be finite, got NaN or infinity")
+        raise ScoreMessageError("the baseline in the message must be finite, got NaN or infinity")
     score = _SCORE.pack(min(1.0, max(-1.0, total)))
     head = _header(Kind.REPLY, header.fingerprint, length=mine.parameters, sketch=sketch).pack()
     return b"".join(sealed([head, score]))

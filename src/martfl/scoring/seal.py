@@ -13,17 +13,28 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import tenseal.sealapi as sealapi
 import zstandard
 from numpy.typing import NDArray
 
-from martfl.scoring.errors import MessageError
+from martfl.arrays import Floats
+from martfl.scoring.errors import ScoreMessageError
 from martfl.scoring.words import Words
 
 File: TypeAlias = tuple[int, str]  # a descriptor and its path
+
+
+class SealObject(Protocol):
+    """What every object of SEAL can do."""
+
+    def save(self, path: str) -> None: ...
+    def load(self, context: sealapi.SEALContext, path: str) -> None: ...
+
+
+S = TypeVar("S", bound=SealObject)
 
 SEED_BYTES = 64  # from which SEAL (BLAKE2Xb) expands the uniform half of a ciphertext
 SCALE = 1.0  # the label that SEAL keeps; real scales are folded into the encoded values
@@ -41,9 +52,9 @@ class Ring:
     degree: int  # N
     bits: int  # of q
     q: int
-    context: Any
-    evaluator: Any
-    encoder: Any
+    context: sealapi.SEALContext
+    evaluator: sealapi.Evaluator
+    encoder: sealapi.CKKSEncoder
     level: tuple[int, ...]  # SEAL's name of the parameters
     mark: bytes  # magic, header size and version as the linked SEAL writes them
 
@@ -53,7 +64,7 @@ class Ring:
         powers = np.array([pow(3, j, 2 * self.degree) for j in range(self.degree // 2)])
         return self.degree * np.exp(1j * np.pi * np.arange(self.degree) / self.degree), (powers - 1) // 2
 
-    def encode(self, block: NDArray[np.float64], rng: np.random.Generator, *, conjugate: bool = False) -> Any:
+    def encode(self, block: Floats, rng: np.random.Generator, *, conjugate: bool = False) -> sealapi.Plaintext:
         """Numbers as the coefficients of p(X), rounded to integers, as a plaintext; of p(1/X) if `conjugate`.
 
         Rounding is up or down by chance, so that equal numbers do not all err the same way; integers stay themselves.
@@ -72,19 +83,19 @@ class Ring:
 
     # --- from words to SEAL's objects ----------------------------------------------------------------------------
 
-    def ciphertext(self, words: Words) -> Any:  # words: (2·N,)
+    def ciphertext(self, words: Words) -> sealapi.Ciphertext:  # words: (2·N,)
         """A ciphertext (c0, c1)."""
         return self._load(sealapi.Ciphertext, self._ciphertext(words))
 
-    def seeded_ciphertext(self, words: Words, seed: bytes, file: File | None = None) -> Any:  # words: (N,)
-        """A ciphertext from c0 and the seed of c1; hundreds of them may pass through one `file`."""
+    def seeded_ciphertext(self, words: Words, seed: bytes, file: File | None = None) -> sealapi.Ciphertext:
+        """A ciphertext from c0, (N,), and the seed of c1; hundreds of them may pass through one `file`."""
         return self._load(sealapi.Ciphertext, self._ciphertext(words, self._seed(seed)), file)
 
-    def public_key(self, words: Words, seed: bytes) -> Any:  # words: (N,)
+    def public_key(self, words: Words, seed: bytes) -> sealapi.PublicKey:  # words: (N,)
         """A public key (b, a) from b and the seed of a: whoever made it could not choose a."""
         return self._load(sealapi.PublicKey, self._ciphertext(words, self._seed(seed)))
 
-    def secret_key(self, words: Words) -> Any:  # words: (N,)
+    def secret_key(self, words: Words) -> sealapi.SecretKey:  # words: (N,)
         """A secret key from its words."""
         content = _PLAINTEXT.pack(*self.level, words.size, SCALE) + self._array(words)
         return self._load(sealapi.SecretKey, content)
@@ -102,7 +113,7 @@ class Ring:
         # "<5s B H Q": mark, compression mode 0 (none), reserved, size with this header
         return struct.pack("<5sBHQ", self.mark, 0, 0, _BLOCK_BYTES + len(content)) + content
 
-    def _load(self, kind: Any, content: bytes, file: File | None = None) -> Any:
+    def _load(self, kind: type[S], content: bytes, file: File | None = None) -> S:
         """SEAL's object of this content, read through `file` where one is given, else through one of its own."""
         if file is None:
             with memory_file() as own:
@@ -115,16 +126,16 @@ class Ring:
 
     # --- from SEAL's objects to words ----------------------------------------------------------------------------
 
-    def ciphertext_words(self, item: Any) -> Words:
+    def ciphertext_words(self, item: sealapi.Ciphertext) -> Words:
         """c0 and c1 of a ciphertext, (2·N,)."""
         return _words(_save(item), _CIPHERTEXT.size, 2 * self.degree)
 
-    def seeded_parts(self, item: Any) -> tuple[Words, bytes]:
+    def seeded_parts(self, item: sealapi.Ciphertext) -> tuple[Words, bytes]:
         """c0, (N,), and the seed of c1 of a freshly made symmetric encryption."""
         content = _save(item)
         return _words(content, _CIPHERTEXT.size, self.degree), content[-SEED_BYTES:]
 
-    def plaintext_words(self, item: Any) -> Words:
+    def plaintext_words(self, item: sealapi.Plaintext | sealapi.SecretKey) -> Words:
         """The words of a plaintext or of a secret key, (N,)."""
         return _words(_save(item), _PLAINTEXT.size, self.degree)
 
@@ -167,17 +178,17 @@ def refusing() -> Iterator[None]:
     try:
         yield
     except (RuntimeError, ValueError, TypeError, IndexError, MemoryError):
-        raise MessageError("the message must hold valid ciphertexts of the named ring") from None
+        raise ScoreMessageError("the message must hold valid ciphertexts of the named ring") from None
 
 
-def saved(item: Any) -> bytes:
+def saved(item: SealObject) -> bytes:
     """An object as SEAL saves it."""
     with memory_file() as (descriptor, path):
         item.save(path)
         return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
 
 
-def _save(item: Any) -> bytes:
+def _save(item: SealObject) -> bytes:
     """An object's content without SEAL's outer header and compression."""
     return zstandard.ZstdDecompressor().decompressobj().decompress(saved(item)[_BLOCK_BYTES:])
 

@@ -17,15 +17,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from martfl.arrays import Array, Floats
 from martfl.scoring.direction import Direction, Vector, as_vector, peak_of
 from martfl.scoring.errors import ScoringError, UpdateError
-
-Floats: TypeAlias = NDArray[np.float64]
 
 SEED_BYTES = 32
 MAX_ENTRIES = 1 << 20  # beyond it the rounding of entries would be felt
@@ -146,7 +144,7 @@ def _blocks(vector: Vector, width: int, name: str) -> Iterator[tuple[Floats, int
         yield block, filled
 
 
-def _chunks(vector: Vector, name: str) -> Iterator[NDArray[Any]]:
+def _chunks(vector: Vector, name: str) -> Iterator[Array]:
     if isinstance(vector, Iterator):
         yield from (as_vector(chunk, name) for chunk in vector)
     else:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import BinaryIO, TypeAlias
 
-from martfl.scoring.errors import MessageError
+from martfl.scoring.errors import ScoreMessageError
 from martfl.scoring.sketch import SEED_BYTES, Sketch
 
 Message: TypeAlias = bytes | bytearray | memoryview | BinaryIO | Iterable[bytes]
@@ -42,7 +42,7 @@ class Scheme(IntEnum):
 
 
 @dataclass(frozen=True)
-class Header:
+class MessageHeader:
     """What a message says of itself; a reader checks every field."""
 
     kind: Kind
@@ -62,30 +62,30 @@ class Header:
 
 def header_of(
     kind: Kind, scheme: Scheme, fingerprint: bytes, *, ring: int, modulus: int, length: int, sketch: Sketch | None
-) -> Header:
+) -> MessageHeader:
     """The header of a message about whole vectors, or about sketches of them."""
     entries, seed = (sketch.entries, sketch.seed) if sketch else (0, bytes(SEED_BYTES))
-    return Header(kind, scheme, ring, modulus, length, entries, seed, fingerprint)
+    return MessageHeader(kind, scheme, ring, modulus, length, entries, seed, fingerprint)
 
 
-def unpack_header(raw: bytes) -> Header:
+def unpack_header(raw: bytes) -> MessageHeader:
     """Read a header; refuse what this version cannot know."""
     magic, version, kind, scheme, *rest = _LAYOUT.unpack(raw)
     if magic != MAGIC:
-        raise MessageError(f"a scoring message starts with {MAGIC!r}, got {magic!r}")
+        raise ScoreMessageError(f"a scoring message starts with {MAGIC!r}, got {magic!r}")
     if version != VERSION:
-        raise MessageError(f"message version must be {VERSION}, got {version}")
+        raise ScoreMessageError(f"message version must be {VERSION}, got {version}")
     if kind not in Kind.__members__.values() or scheme not in Scheme.__members__.values():
-        raise MessageError(f"message kind and scheme must be known ones, got {kind} and {scheme}")
-    return Header(Kind(kind), Scheme(scheme), *rest)
+        raise ScoreMessageError(f"message kind and scheme must be known ones, got {kind} and {scheme}")
+    return MessageHeader(Kind(kind), Scheme(scheme), *rest)
 
 
-def require(header: Header, *, wanted: Header) -> None:
+def require(header: MessageHeader, *, wanted: MessageHeader) -> None:
     """Refuse a message whose header differs from the wanted one in any field, and name the field."""
     for field in ("scheme", "kind", "entries", "seed", "ring", "modulus", "length", "fingerprint"):
         got, want = getattr(header, field), getattr(wanted, field)
         if got != want:
-            raise MessageError(f"message {field} must be {_show(want)}, got {_show(got)}")
+            raise ScoreMessageError(f"message {field} must be {_show(want)}, got {_show(got)}")
 
 
 def _show(value: object) -> str:
@@ -111,7 +111,7 @@ class Reader:
         self._left = memoryview(b"")
         self._digest = hashlib.sha256()
 
-    def header(self) -> Header:
+    def header(self) -> MessageHeader:
         """The header; first of all."""
         return unpack_header(self.take(HEADER_BYTES))
 
@@ -124,15 +124,15 @@ class Reader:
     def finish(self) -> None:
         """Check the digest, and that nothing follows it."""
         if self._raw(DIGEST_BYTES) != self._digest.digest():
-            raise MessageError("the message's digest must match its content; it was damaged on the way")
+            raise ScoreMessageError("the message's digest must match its content; it was damaged on the way")
         if len(self._left) or any(len(part) for part in self._parts):
-            raise MessageError("a message must end with its digest, got further bytes")
+            raise ScoreMessageError("a message must end with its digest, got further bytes")
 
     def _raw(self, count: int) -> bytes:
         out = bytearray()
         while len(out) < count:
             if not len(self._left) and not self._refill():
-                raise MessageError(f"the message is truncated: {count - len(out)} bytes are missing here")
+                raise ScoreMessageError(f"the message is truncated: {count - len(out)} bytes are missing here")
             piece = self._left[: count - len(out)]
             self._left = self._left[len(piece) :]
             out += piece
@@ -150,7 +150,7 @@ def _parts(message: Message) -> Iterator[memoryview]:
     if callable(read):
         return (_bytes(part) for part in iter(lambda: read(1 << 16), b""))
     if isinstance(message, str) or not isinstance(message, Iterable):
-        raise MessageError(
+        raise ScoreMessageError(
             f"a message must be bytes, a binary file or an iterable of bytes, got {type(message).__name__}"
         )
     return (_bytes(part) for part in message)
@@ -158,6 +158,6 @@ def _parts(message: Message) -> Iterator[memoryview]:
 
 def _bytes(part: object) -> memoryview:
     if not isinstance(part, (bytes, bytearray, memoryview)):
-        raise MessageError(f"a message must come in bytes, got a {type(part).__name__}")
+        raise ScoreMessageError(f"a message must come in bytes, got a {type(part).__name__}")
     view = memoryview(part)
     return view.cast("B") if view.c_contiguous and view.nbytes else memoryview(view.tobytes())

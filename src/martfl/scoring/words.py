@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from martfl.scoring.errors import MessageError
+from martfl.scoring.errors import ScoreMessageError
 
 Words = NDArray[np.uint64]
 
@@ -34,7 +34,7 @@ def unpack_words(raw: bytes, bits: int, modulus: int) -> Words:
     for position, (window, shift) in enumerate(_windows(buffer, count, bits)):
         words[position::_GROUP] = (window >> shift) & mask
     if int(words.max()) >= modulus:
-        raise MessageError("every word of a message must be a residue below its modulus")
+        raise ScoreMessageError("every word of a message must be a residue below its modulus")
     return words
 
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from martfl.arrays import Floats
 from martfl.selection.gap import gap_statistic
-from martfl.selection.kmeans import Clustering, Floats, kmeans
+from martfl.selection.kmeans import Clustering, kmeans
 from martfl.selection.reasons import Code, Reason, because
 from martfl.selection.result import Clusters, Distribution, Selection
 

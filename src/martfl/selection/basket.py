@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from martfl.selection.kmeans import Floats
+from martfl.arrays import Floats
 from martfl.selection.memory import Memory
 from martfl.selection.strategy import Buyer, Vector
 from martfl.selection.vectors import norm, sketches, ties

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from martfl.arrays import Floats
 from martfl.selection.basket import Basket, Scores, ask, unpack_basket
 from martfl.selection.charges import Charge, Known, find_charges
 from martfl.selection.e_values import posterior
 from martfl.selection.gains import Gains, gain_now, is_even, measure
-from martfl.selection.kmeans import Floats
 from martfl.selection.memory import Memory, Record, blend
 from martfl.selection.parameters import Parameters
 from martfl.selection.reasons import Code, Reason, because

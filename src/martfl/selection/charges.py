@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from martfl.arrays import Floats
 from martfl.selection.crowd import Crowd, find_crowd
 from martfl.selection.e_values import against_rival, log_e
 from martfl.selection.gains import mean_and_error
 from martfl.selection.kinds import Cut, Mask, find_cuts
-from martfl.selection.kmeans import Floats
 from martfl.selection.parameters import Parameters
 from martfl.selection.reasons import Code
 

@@ -4,16 +4,16 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from martfl.errors import InputError
+from martfl.values import Json, Settings
 
 FACTS = "facts"
 
 
-def pack(kind: str, version: int, facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
+def pack(kind: str, version: int, facts: Settings, arrays: Mapping[str, np.ndarray]) -> bytes:
     """One npz; `kind` and `version` say who can read it."""
     head = json.dumps({"kind": kind, "version": version, **facts}, sort_keys=True)
     stream = io.BytesIO()
@@ -21,7 +21,7 @@ def pack(kind: str, version: int, facts: Mapping[str, Any], arrays: Mapping[str,
     return stream.getvalue()
 
 
-def unpack(data: bytes, kind: str, version: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def unpack(data: bytes, kind: str, version: int) -> tuple[Json, dict[str, np.ndarray]]:
     """(facts, arrays) of a memory of this kind and version, or an error that says what it is instead."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as stored:

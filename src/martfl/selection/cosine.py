@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from martfl.arrays import Floats
 from martfl.errors import InputError
-from martfl.selection.kmeans import Floats
 
 
 def cosine_scores(updates: ArrayLike, baseline: ArrayLike) -> Floats:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from martfl.selection.kmeans import Floats
+from martfl.arrays import Floats
 
 # A cut of k Gaussian scores in two lowers their squared deviations V0 to V1. By simulation of 5 to 29 scores the chance
 # that k/2·log(V0/V1) exceeds g is about exp(−SLOPE·(g − k/2 − SHIFT)).

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
-from martfl.selection.kmeans import Floats
+from martfl.arrays import Floats
 
 REACH = 2.0  # by how many deviations a bad provider is expected to fall short; half-normal, so mostly less
 HIDDEN = 0.5  # share of the bad ones in whom the finding does not show at all

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from martfl.selection.kmeans import Floats
+from martfl.arrays import Floats
 from martfl.selection.strategy import Buyer, Vector
 
 STEP = 0.25  # of the way towards an update

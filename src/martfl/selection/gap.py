@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from martfl.arrays import Floats
 from martfl.errors import InputError
-from martfl.selection.kmeans import Floats, best_costs, finite_vector, to_unit
+from martfl.selection.kmeans import best_costs, finite_vector, to_unit
 
 # Costs under this share of the squared range are rounding, not scatter; without a floor log(0) would decide.
 COST_FLOOR = 1e-9

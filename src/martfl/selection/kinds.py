@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from martfl.arrays import Floats
 from martfl.selection.crowd import best_cut
-from martfl.selection.kmeans import Floats
 
 Mask = NDArray[np.bool_]
 

@@ -10,9 +10,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from martfl.arrays import Floats
 from martfl.errors import InputError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
+from martfl.arrays import Floats
 from martfl.errors import InputError
 from martfl.selection import codec
-from martfl.selection.kmeans import Floats
 from martfl.selection.reasons import Code
 from martfl.selection.strategy import Vector
 from martfl.selection.vectors import to_floats
+from martfl.values import Json, Settings
 
 KIND, VERSION = "evidence", 2
 
@@ -85,14 +85,14 @@ def unpack_memory(data: bytes) -> Memory:
         raise InputError(f"a memory of rule {KIND!r} is incomplete: {error!r}") from error
 
 
-def _facts(record: Record) -> dict[str, Any]:
+def _facts(record: Record) -> Json:
     return {
         "bought": record.bought, "evidence": record.evidence, "code": record.code.value,
         "length": record.length, "own": record.own, "tie": record.tie,
     }  # fmt: skip
 
 
-def _record(facts: Mapping[str, Any], rows: np.ndarray, direction: np.ndarray) -> Record:
+def _record(facts: Settings, rows: np.ndarray, direction: np.ndarray) -> Record:
     numbers = {key: float(facts[key]) for key in ("evidence", "length", "own", "tie")}
     return Record(
         bought=int(facts["bought"]),

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from martfl.arrays import Floats
 from martfl.selection import codec
 from martfl.selection.kappa import choose_baseline, cohen_kappa
-from martfl.selection.kmeans import Floats
 from martfl.selection.reasons import Code, Role, because
 from martfl.selection.result import Clusters, Selection, nobody
 from martfl.selection.select import select
@@ -78,7 +78,7 @@ def root_marks(buyer: Buyer, models: Sequence[Vector]) -> list[float]:
     return [cohen_kappa(row, truth) for row in logits.argmax(axis=-1)]
 
 
-def deliver(chosen: Selection, delivered: Mapping[int, Any]) -> Selection:
+def deliver(chosen: Selection, delivered: Mapping[int, Vector]) -> Selection:
     """The selection of what arrived: who was bought and did not deliver has no weight."""
     missing = [i for i, role in enumerate(chosen.roles) if role in BUYS and i not in delivered]
     weights = chosen.weights.copy()

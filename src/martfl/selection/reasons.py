@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
 from martfl.errors import InputError
+from martfl.values import Json, Settings
 
 
 class Role(StrEnum):
@@ -94,7 +94,7 @@ class Reason:
         """What it leads to."""
         return MEANINGS[self.code].role
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Plain values."""
         return {"code": self.code.value, **self.data}
 
@@ -104,7 +104,7 @@ def because(code: Code, **numbers: float) -> Reason:
     return Reason(code, {name: float(value) for name, value in numbers.items()})
 
 
-def reason_from_json(values: Mapping[str, Any]) -> Reason:
+def reason_from_json(values: Settings) -> Reason:
     """What `to_json` gave."""
     numbers = {name: float(value) for name, value in values.items() if name != "code"}
     try:

@@ -6,7 +6,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from martfl.selection.kmeans import Floats
+from martfl.arrays import Floats
 from martfl.selection.reasons import Code, Reason, Role
 from martfl.selection.words import sentence
 

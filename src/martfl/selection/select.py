@@ -5,9 +5,10 @@ from typing import SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
+from martfl.arrays import Floats
 from martfl.errors import InputError
 from martfl.selection.algorithm1 import Algorithm1
-from martfl.selection.kmeans import Floats, finite_vector
+from martfl.selection.kmeans import finite_vector
 from martfl.selection.result import Selection
 
 RULES = {"martfl": Algorithm1}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from martfl.selection.kmeans import Floats
+from martfl.arrays import Floats
 from martfl.selection.memory import Memory
 from martfl.selection.parameters import Parameters
 from martfl.selection.reasons import Code

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from martfl.selection.kmeans import Floats
+from martfl.arrays import Floats
 from martfl.selection.result import Selection
 
 Vector = Any

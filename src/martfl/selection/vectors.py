@@ -2,25 +2,25 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from martfl.selection.kmeans import Floats
+from martfl.arrays import Floats
+from martfl.selection.strategy import Vector
 
 
-def norm(vector: Any) -> float:
+def norm(vector: Vector) -> float:
     """Euclidean length; NaN or infinite where an entry is."""
     return math.sqrt(total) if (total := float(vector @ vector)) >= 0 else math.nan
 
 
-def cosine(a: Any, b: Any) -> float:
+def cosine(a: Vector, b: Vector) -> float:
     """cos(a, b); 0 where one of them is zero."""
     lengths = norm(a) * norm(b)
     return float(a @ b) / lengths if lengths > 0 else 0.0
 
 
-def ties(units: Sequence[Any]) -> Floats:
+def ties(units: Sequence[Vector]) -> Floats:
     """[k] how much each has in common with the one that it is closest to, or most opposed to, in deviations.
 
     Under random signs  a·b = Σ ±|a_i b_i|  deviates by  √(Σ a_i² b_i²), whatever the lengths of the coordinates are.
@@ -34,12 +34,12 @@ def ties(units: Sequence[Any]) -> Floats:
     return np.asarray(found.max(axis=1)) if len(units) > 1 else np.zeros(len(units))
 
 
-def to_floats(vector: Any) -> Floats:
+def to_floats(vector: Vector) -> Floats:
     """A float64 copy in numpy, wherever the vector lies."""
     return np.array(vector.cpu().numpy() if hasattr(vector, "cpu") else vector, dtype=np.float64)
 
 
-def sketches(vectors: Sequence[Any], *, seed: int, size: int) -> Floats:
+def sketches(vectors: Sequence[Vector], *, seed: int, size: int) -> Floats:
     """[k, min(size, m)]: inner products survive with an error of 1/√size.
 
     Every coordinate gets a random sign, then blocks of `size` coordinates are added up. Vectors that are short enough
@@ -55,7 +55,7 @@ def sketches(vectors: Sequence[Any], *, seed: int, size: int) -> Floats:
     return np.stack([to_floats(_fold(vector * signs, size)) for vector in vectors])
 
 
-def _fold(vector: Any, size: int) -> Any:
+def _fold(vector: Vector, size: int) -> Vector:
     whole = len(vector) // size * size
     folded = vector[:whole].reshape(-1, size).sum(0)
     folded[: len(vector) - whole] += vector[whole:]

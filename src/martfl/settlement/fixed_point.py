@@ -9,17 +9,16 @@ NaN and infinity are always refused.
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from martfl.arrays import Floats, Integers
 from martfl.settlement.errors import RangeError, SettlementError
 from martfl.settlement.weights import WEIGHT_TOTAL
 
 Overflow = Literal["refuse", "clip"]
-Integers = npt.NDArray[np.signedinteger[Any]]
-Floats = npt.NDArray[np.float64]
 
 MAX_BITS = 32  # a model of 2^16 · 2^31 still fits an int64 many times over
 _EXACT = 1 << 53  # float64 holds every integer up to here

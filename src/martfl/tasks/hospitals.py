@@ -10,13 +10,13 @@ are not taken either. Scales are round numbers, not those of any hospital: every
 
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from martfl.arrays import Array
 from martfl.tasks.errors import TaskError
 from martfl.tasks.sources import Pair, read_csv
 from martfl.tasks.torch_task import TorchTask
@@ -61,7 +61,7 @@ def encode(raw: NDArray[np.float32]) -> NDArray[np.float32]:
     """The 13 columns as inputs of a network [r, inputs]."""
     if raw.ndim != 2 or raw.shape[1] != len(COLUMNS):
         raise TaskError(f"a patient has {len(COLUMNS)} values ({', '.join(COLUMNS)}), got the shape {raw.shape}")
-    parts: list[NDArray[Any]] = []
+    parts: list[Array] = []
     for name in (*MEASURED, *COUNTED):
         values = raw[:, COLUMNS.index(name)]
         gone = (values == MISSING) | ((values == 0) & (name in NEVER_ZERO))

@@ -6,18 +6,18 @@ put together over batches. Everything else is worked out from that.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
+from martfl.arrays import Array, Reals
 from martfl.tasks.errors import TaskError
-from martfl.tasks.measures import Floats, Quality, class_quality, error_quality, log_chance, token_quality
+from martfl.tasks.measures import Quality, class_quality, error_quality, log_chance, token_quality
 
-Seen = Mapping[str, NDArray[Any]]  # rows first
+Seen = Mapping[str, Array]  # rows first
 Loss = Callable[..., Tensor]  # (output, target) → one number for the batch
 IGNORED = -100  # a target token that does not count
 
@@ -28,7 +28,7 @@ class Judging(Protocol):
     def look(self, output: Tensor, target: Tensor) -> dict[str, Tensor]:
         """What is kept of a batch."""
 
-    def goodness(self, seen: Seen) -> Floats:
+    def goodness(self, seen: Seen) -> Reals:
         """How good the model is on every row [r]."""
 
     def quality(self, seen: Seen) -> Quality:
@@ -37,7 +37,7 @@ class Judging(Protocol):
     def strata(self, target: Tensor) -> Tensor | None:
         """The strata of a batch's rows, where the kind has any."""
 
-    def logits(self, seen: Seen) -> Floats | None:
+    def logits(self, seen: Seen) -> Reals | None:
         """The logits of every row, where the kind has classes [r, classes]."""
 
 
@@ -56,7 +56,7 @@ class ClassProbability:
             raise TaskError(f"classes lie in 0..{output.shape[1] - 1}, got {int(target.min())}..{int(target.max())}")
         return {"logits": output, "truth": target.long()}
 
-    def goodness(self, seen: Seen) -> Floats:
+    def goodness(self, seen: Seen) -> Reals:
         """log p(truth)."""
         return log_chance(seen["logits"], seen["truth"])
 
@@ -68,7 +68,7 @@ class ClassProbability:
         """The true classes."""
         return target.long()
 
-    def logits(self, seen: Seen) -> Floats | None:
+    def logits(self, seen: Seen) -> Reals | None:
         """As they came."""
         return seen["logits"]
 
@@ -80,7 +80,7 @@ class _NoClasses:
         """Nothing puts rows together."""
         return None
 
-    def logits(self, seen: Seen) -> Floats | None:
+    def logits(self, seen: Seen) -> Reals | None:
         """There are none."""
         return None
 
@@ -96,7 +96,7 @@ class NegativeLoss(_NoClasses):
         one = [self.loss(output[i : i + 1], target[i : i + 1]).mean() for i in range(len(target))]
         return {"loss": torch.stack(one)}
 
-    def goodness(self, seen: Seen) -> Floats:
+    def goodness(self, seen: Seen) -> Reals:
         """−loss."""
         return -seen["loss"]
 
@@ -117,7 +117,7 @@ class RegressionError(_NoClasses):
             raise TaskError(f"outputs and targets must be alike: got {tuple(output.shape)} and {tuple(target.shape)}")
         return {"output": flat, "target": wanted}
 
-    def goodness(self, seen: Seen) -> Floats:
+    def goodness(self, seen: Seen) -> Reals:
         """−mean over the row's outputs of (output − target)²."""
         return np.asarray(-((seen["output"] - seen["target"]) ** 2).mean(axis=1))
 
@@ -136,7 +136,7 @@ class TokenLikelihood(_NoClasses):
         counted = (target[:, 1:] != IGNORED).sum(dim=1)
         return {"likelihood": -losses.sum(dim=1) / counted.clamp(min=1), "tokens": counted}
 
-    def goodness(self, seen: Seen) -> Floats:
+    def goodness(self, seen: Seen) -> Reals:
         """Mean log likelihood of a token."""
         return seen["likelihood"]
 

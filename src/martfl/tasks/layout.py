@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from martfl.arrays import Array
 from martfl.tasks.errors import LayoutError
+from martfl.values import Settings
 
 Vector = NDArray[np.float32]
 DTYPES = ("float32", "float16", "bfloat16", "float64")  # what a tensor is where it is used; vectors are float32
@@ -63,7 +65,7 @@ class Layout:
             raise LayoutError(f"the tensors of a layout have names of their own, {twice!r} is there twice")
 
     @classmethod
-    def of(cls, tensors: Mapping[str, Any]) -> "Layout":
+    def of(cls, tensors: Settings) -> "Layout":
         """The layout of named arrays or torch tensors."""
         return cls(tuple(Part(name, tuple(map(int, t.shape)), _dtype(t)) for name, t in tensors.items()))
 
@@ -83,7 +85,7 @@ class Layout:
         listed = [[part.name, list(part.shape), part.dtype] for part in self.parts]
         return hashlib.sha256(json.dumps(listed, separators=(",", ":")).encode()).hexdigest()
 
-    def split(self, vector: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    def split(self, vector: Array) -> dict[str, Array]:
         """Views of a vector by name, in their shapes."""
         self.check(vector)
         views, at = {}, 0
@@ -92,7 +94,7 @@ class Layout:
             at += part.size
         return views
 
-    def join(self, tensors: Mapping[str, NDArray[Any]]) -> Vector:
+    def join(self, tensors: Mapping[str, Array]) -> Vector:
         """The vector of arrays that have exactly these names and shapes."""
         if (wrong := self.difference(Layout.of(tensors), types=False)) is not None:
             raise LayoutError(f"the tensors do not fit the layout: {wrong}")
@@ -101,7 +103,7 @@ class Layout:
             view[...] = tensors[part.name]
         return vector
 
-    def check(self, vector: NDArray[Any]) -> None:
+    def check(self, vector: Array) -> None:
         """Raise unless a vector is flat and of this length."""
         if vector.shape != (self.size,):
             raise LayoutError(f"a vector of this layout has the shape ({self.size},), got {vector.shape}")

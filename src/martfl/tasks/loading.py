@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from martfl.tasks.errors import TaskError
+from martfl.tasks.protocol import Data
 from martfl.tasks.sources import read_csv, read_folder
 from martfl.tasks.texts import read_texts
 
@@ -28,7 +29,7 @@ def load_entry(entry: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
-def load_data(source: str) -> Any:
+def load_data(source: str) -> Data:
     """The dataset that a text names."""
     path, _, column = source.partition("#")
     if Path(source).is_dir():

@@ -16,19 +16,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from martfl.arrays import Reals
 from martfl.tasks.base_model import Base, load_base
 from martfl.tasks.errors import TaskError
 from martfl.tasks.judging import TokenLikelihood, token_loss
 from martfl.tasks.layout import Vector
-from martfl.tasks.measures import Floats, Quality
+from martfl.tasks.measures import Quality
+from martfl.tasks.protocol import Data
 from martfl.tasks.texts import check_texts, packed_rows, text_rows
 from martfl.tasks.torch_task import TorchTask
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 ADAPTER = "default"
 ALL = "all-linear"
@@ -43,28 +48,28 @@ class LoraTask(TorchTask):
     tokens: int = 128  # of a row
     both: bool = False  # train A too, to compare with; its sums are not those of the adapters
 
-    def train(self, model: Vector, data: Any, *, seed: int) -> Vector:
+    def train(self, model: Vector, data: Data, *, seed: int) -> Vector:
         """On the texts, packed."""
         texts = check_texts(data)
         if not texts:
             raise TaskError("a dataset has at least one text, this one has none")
         return super().train(model, packed_rows(texts, self.tokenizer, tokens=self.tokens), seed=seed)
 
-    def goodness(self, models: Sequence[Vector], data: Any) -> Floats:
+    def goodness(self, models: Sequence[Vector], data: Data) -> Reals:
         """The mean log likelihood of each text's tokens."""
         return super().goodness(models, self._judged(data))
 
-    def quality(self, model: Vector, data: Any) -> Quality:
+    def quality(self, model: Vector, data: Data) -> Quality:
         """Likelihood and loss of a token."""
         return super().quality(model, self._judged(data))
 
-    def strata(self, data: Any) -> None:
+    def strata(self, data: Data) -> None:
         """Texts have none."""
 
-    def logits(self, models: Sequence[Vector], data: Any) -> None:
+    def logits(self, models: Sequence[Vector], data: Data) -> None:
         """One for every word and position would be too many."""
 
-    def rows(self, data: Any) -> int:
+    def rows(self, data: Data) -> int:
         """One for each text."""
         return len(check_texts(data))
 
@@ -95,11 +100,11 @@ class LoraTask(TorchTask):
         return {stored_name(name): tensor for name, tensor in super().named(module).items()}
 
     @property
-    def tokenizer(self) -> Any:
+    def tokenizer(self) -> "PreTrainedTokenizerBase":
         """The base's."""
         return load_base(self.base).tokenizer
 
-    def _judged(self, data: Any) -> Any:
+    def _judged(self, data: Data) -> Any:
         return text_rows(check_texts(data), self.tokenizer, tokens=self.tokens)
 
 

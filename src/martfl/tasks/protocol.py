@@ -12,12 +12,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from martfl.arrays import Longs, Reals
 from martfl.tasks.errors import LayoutError, TaskError
 from martfl.tasks.layout import Layout, Vector
-from martfl.tasks.measures import Floats, Integers, Quality, class_quality, log_chance
+from martfl.tasks.measures import Quality, class_quality, log_chance
 
 NEEDED = ("layout", "initial", "train", "goodness", "strata", "logits", "quality", "rows")
 FARTHEST = 1e12  # from 0 that goodness may lie
+Data = Any  # rows, in whatever form the task takes them
 OLD = ("initial", "train", "logits", "labels")
 
 
@@ -31,25 +33,25 @@ class Task(Protocol):
     def initial(self) -> Vector:
         """The first global model [m]."""
 
-    def train(self, model: Vector, data: Any, *, seed: int) -> Vector:
+    def train(self, model: Vector, data: Data, *, seed: int) -> Vector:
         """The update [m] that training `model` on `data` gives."""
 
-    def goodness(self, models: Sequence[Vector], data: Any) -> Floats:
+    def goodness(self, models: Sequence[Vector], data: Data) -> Reals:
         """How good each model is on every row of `data`, higher is better [k, r]."""
 
-    def strata(self, data: Any) -> Integers | None:
+    def strata(self, data: Data) -> Longs | None:
         """Which rows belong together, for classifiers the true class [r]; None where there is no such thing."""
         return None
 
-    def logits(self, models: Sequence[Vector], data: Any) -> Floats | None:
+    def logits(self, models: Sequence[Vector], data: Data) -> Reals | None:
         """What each model gives every class for every row [k, r, classes]; None where there are no classes."""
         return None
 
-    def quality(self, model: Vector, data: Any) -> Quality:
+    def quality(self, model: Vector, data: Data) -> Quality:
         """What a person wants to know of a model. The first entry counts: higher is better, at most 1."""
         return {"goodness": float(self.goodness([model], data).mean())}
 
-    def rows(self, data: Any) -> int:
+    def rows(self, data: Data) -> int:
         """How many rows `data` has."""
         return len(data)
 
@@ -69,27 +71,27 @@ class FourFunctions(Task):
         """As the task says."""
         return np.asarray(self.inner.initial(), np.float32)
 
-    def train(self, model: Vector, data: Any, *, seed: int) -> Vector:
+    def train(self, model: Vector, data: Data, *, seed: int) -> Vector:
         """As the task says."""
         return np.asarray(self.inner.train(model, data, seed=seed), np.float32)
 
-    def goodness(self, models: Sequence[Vector], data: Any) -> Floats:
+    def goodness(self, models: Sequence[Vector], data: Data) -> Reals:
         """The log probability of every row's true class."""
         return log_chance(self.logits(models, data), self.strata(data))
 
-    def strata(self, data: Any) -> Integers:
+    def strata(self, data: Data) -> Longs:
         """The true classes."""
         return np.asarray(self.inner.labels(data), np.int64)
 
-    def logits(self, models: Sequence[Vector], data: Any) -> Floats:
+    def logits(self, models: Sequence[Vector], data: Data) -> Reals:
         """Model by model."""
         return np.stack([np.asarray(self.inner.logits(model, data)) for model in models])
 
-    def quality(self, model: Vector, data: Any) -> Quality:
+    def quality(self, model: Vector, data: Data) -> Quality:
         """Accuracy and loss."""
         return class_quality(self.logits([model], data)[0], self.strata(data))
 
-    def rows(self, data: Any) -> int:
+    def rows(self, data: Data) -> int:
         """One label a row."""
         return len(self.inner.labels(data))
 
@@ -105,20 +107,20 @@ def as_task(found: Any) -> Task:
     raise TaskError(f"a task has {', '.join(NEEDED)}; {type(found).__name__} lacks {', '.join(missing)}")
 
 
-def train_checked(task: Task, model: Vector, data: Any, *, seed: int) -> Vector:
+def train_checked(task: Task, model: Vector, data: Data, *, seed: int) -> Vector:
     """The update of training, held to the rules: there are rows, and every number of the layout comes out finite."""
     check_rows(task, data)
     return check_vector(task.layout, np.asarray(task.train(model, data, seed=seed)), what="training")
 
 
-def check_rows(task: Task, data: Any) -> int:
+def check_rows(task: Task, data: Data) -> int:
     """The number of rows; there must be one."""
     if (rows := task.rows(data)) < 1:
         raise TaskError(f"a dataset has at least one row, this one has {rows}")
     return rows
 
 
-def check_vector(layout: Layout, vector: Floats, *, what: str) -> Vector:
+def check_vector(layout: Layout, vector: Reals, *, what: str) -> Vector:
     """The vector as float32, where it fits the layout and is finite; an error names the first tensor that is not."""
     if vector.shape != (layout.size,):
         raise LayoutError(f"{what} must give a vector of {layout.size} numbers, got the shape {vector.shape}")
@@ -134,7 +136,7 @@ def check_vector(layout: Layout, vector: Floats, *, what: str) -> Vector:
     return single
 
 
-def check_goodness(found: Floats, *, models: int, rows: int) -> NDArray[np.float64]:
+def check_goodness(found: Reals, *, models: int, rows: int) -> NDArray[np.float64]:
     """Goodness [k, r] as finite doubles; what is no number is as bad as can be: nobody gains by breaking a model."""
     if found.shape != (models, rows):
         raise TaskError(f"goodness has one number for each of {models} models and {rows} rows, got {found.shape}")

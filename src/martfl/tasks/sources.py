@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from martfl.arrays import Array
 from martfl.tasks.errors import TaskError
+from martfl.tasks.protocol import Data
 
 Batch = tuple[Any, Tensor]  # inputs (a tensor, a tuple or a dictionary of them) and target, rows first
-Pair = tuple[NDArray[Any], NDArray[Any]]
+Pair = tuple[Array, Array]
 
 
 class Source(Protocol):
@@ -89,7 +91,7 @@ class Loaded:
         return map(_pair, plain)
 
 
-def as_source(data: Any, *, batch: int) -> Source:
+def as_source(data: Data, *, batch: int) -> Source:
     """Whatever rows came as."""
     if isinstance(data, DataLoader):
         return Loaded(data)
@@ -157,20 +159,20 @@ def _number(text: str, where: str) -> float:
     return value
 
 
-def _load(file: Path) -> NDArray[Any]:
+def _load(file: Path) -> Array:
     try:
-        array: NDArray[Any] = np.load(file, allow_pickle=False)
+        array: Array = np.load(file, allow_pickle=False)
     except (OSError, ValueError) as error:
         raise TaskError(f"{file} is not a numpy array of numbers: {error}") from error
     return array
 
 
-def _tensor(values: Any) -> Tensor:
+def _tensor(values: object) -> Tensor:
     found: Tensor = values if isinstance(values, Tensor) else torch.from_numpy(np.ascontiguousarray(values))
     return found.float() if found.dtype is torch.float64 else found
 
 
-def _pair(batch: Any) -> Batch:
+def _pair(batch: object) -> Batch:
     if not isinstance(batch, (tuple, list)) or len(batch) != 2:
         raise TaskError(f"a DataLoader gives pairs of inputs and target, got {type(batch).__name__}")
     return batch[0], batch[1]

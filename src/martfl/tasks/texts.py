@@ -4,26 +4,30 @@ import gzip
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from martfl.tasks.errors import TaskError
 from martfl.tasks.judging import IGNORED
+from martfl.tasks.protocol import Data
 from martfl.tasks.sources import Arrays
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 Texts = Sequence[str]
 
 
-def check_texts(data: Any) -> Texts:
+def check_texts(data: Data) -> Texts:
     """The data, where they are texts."""
     if isinstance(data, str) or not isinstance(data, Sequence) or not all(isinstance(one, str) for one in data):
         raise TaskError(f"a language model's data are a list of texts, got {type(data).__name__}")
     return data
 
 
-def packed_rows(texts: Texts, tokenizer: Any, *, tokens: int) -> Arrays:
+def packed_rows(texts: Texts, tokenizer: "PreTrainedTokenizerBase", *, tokens: int) -> Arrays:
     """All texts one after the other, an end between them, cut into rows of so many tokens; a rest is filled up."""
     stream = [token for ids in _ids(texts, tokenizer) for token in ids]
     rows = [stream[at : at + tokens] for at in range(0, len(stream), tokens)]
@@ -32,7 +36,7 @@ def packed_rows(texts: Texts, tokenizer: Any, *, tokens: int) -> Arrays:
     return _arrays(rows, tokens, tokenizer)
 
 
-def text_rows(texts: Texts, tokenizer: Any, *, tokens: int) -> Arrays:
+def text_rows(texts: Texts, tokenizer: "PreTrainedTokenizerBase", *, tokens: int) -> Arrays:
     """One row for each text, cut to so many tokens."""
     rows = [ids[:tokens] for ids in _ids(texts, tokenizer)]
     return _arrays(rows, min(tokens, max(map(len, rows), default=1)), tokenizer)
@@ -50,12 +54,12 @@ def read_texts(path: Path) -> list[str]:
     return [part.strip() for part in whole.split("\n\n") if part.strip()]
 
 
-def _ids(texts: Texts, tokenizer: Any) -> list[list[int]]:
+def _ids(texts: Texts, tokenizer: "PreTrainedTokenizerBase") -> list[list[int]]:
     end = tokenizer.eos_token_id
     return [[end, *ids, end] for ids in tokenizer(list(texts), add_special_tokens=False)["input_ids"]] if texts else []
 
 
-def _arrays(rows: list[list[int]], width: int, tokenizer: Any) -> Arrays:
+def _arrays(rows: list[list[int]], width: int, tokenizer: "PreTrainedTokenizerBase") -> Arrays:
     filler = tokenizer.eos_token_id
     ids = torch.full((len(rows), width), filler, dtype=torch.long)
     target: Tensor = torch.full((len(rows), width), IGNORED, dtype=torch.long)

@@ -22,12 +22,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from martfl.arrays import Longs, Reals
 from martfl.tasks.errors import TaskError
 from martfl.tasks.judging import ClassProbability, Judging, Loss, NegativeLoss, RegressionError, Seen
 from martfl.tasks.layout import Layout, Vector
-from martfl.tasks.measures import Floats, Integers, Quality
-from martfl.tasks.protocol import Task, check_vector
-from martfl.tasks.sources import Source, as_source
+from martfl.tasks.measures import Quality
+from martfl.tasks.protocol import Data, Task, check_vector
+from martfl.tasks.sources import Batch, Source, as_source
 
 Optimizer = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
 Progress = Callable[[int, int], None]  # batches trained on, batches in all
@@ -78,7 +79,7 @@ class TorchTask(Task):
         with _TURN:
             return self._made[1].copy()
 
-    def train(self, model: Vector, data: Any, *, seed: int) -> Vector:
+    def train(self, model: Vector, data: Data, *, seed: int) -> Vector:
         """What training changes."""
         start = np.asarray(model, np.float32)
         source = as_source(data, batch=self.batch)
@@ -89,27 +90,27 @@ class TorchTask(Task):
             self._fit(source, seed)
             return _flat(self.traded()) - start
 
-    def goodness(self, models: Sequence[Vector], data: Any) -> Floats:
+    def goodness(self, models: Sequence[Vector], data: Data) -> Reals:
         """As the kind of judging says."""
         return np.stack([self._judging.goodness(self.look(model, data)) for model in models])
 
-    def strata(self, data: Any) -> Integers | None:
+    def strata(self, data: Data) -> Longs | None:
         """As the kind of judging says."""
         parts = [self._judging.strata(target) for _, target in self._source(data).ordered(self.batch)]
         known = [part for part in parts if part is not None]
         return torch.cat(known).cpu().numpy() if known else None
 
-    def logits(self, models: Sequence[Vector], data: Any) -> Floats | None:
+    def logits(self, models: Sequence[Vector], data: Data) -> Reals | None:
         """As the kind of judging says."""
         found = [self._judging.logits(self.look(model, data)) for model in models]
         known = [logits for logits in found if logits is not None]
         return np.stack(known) if known else None
 
-    def quality(self, model: Vector, data: Any) -> Quality:
+    def quality(self, model: Vector, data: Data) -> Quality:
         """As the kind of judging says."""
         return self._judging.quality(self.look(model, data))
 
-    def rows(self, data: Any) -> int:
+    def rows(self, data: Data) -> int:
         """How many rows the data have."""
         return self._source(data).rows
 
@@ -144,7 +145,7 @@ class TorchTask(Task):
                 if name.endswith("running_var"):
                     tensor.clamp_(min=0.0)
 
-    def look(self, model: Vector, data: Any) -> Seen:
+    def look(self, model: Vector, data: Data) -> Seen:
         """What the kind of judging keeps of the module's outputs under a model."""
         kept: list[dict[str, Tensor]] = []
         with self._alone(0), torch.no_grad():
@@ -183,7 +184,7 @@ class TorchTask(Task):
     def _device(self) -> torch.device:
         return torch.device(self.device or os.environ.get("MARTFL_DEVICE") or "cpu")
 
-    def _source(self, data: Any) -> Source:
+    def _source(self, data: Data) -> Source:
         return as_source(data, batch=self.batch)
 
     def _fit(self, source: Source, seed: int) -> None:
@@ -197,7 +198,7 @@ class TorchTask(Task):
             if self.progress is not None:
                 self.progress(number, self.steps or self.epochs * -(-source.rows // self.batch))
 
-    def _batches(self, source: Source, seed: int) -> Iterator[tuple[Any, Tensor]]:
+    def _batches(self, source: Source, seed: int) -> Iterator[Batch]:
         done, epoch = 0, 0
         while epoch < self.epochs or done < self.steps:
             order = int(np.random.SeedSequence([self.seed, seed, epoch]).generate_state(1)[0])
@@ -208,7 +209,7 @@ class TorchTask(Task):
                 done += 1
             epoch += 1
 
-    def _call(self, inputs: Any) -> Tensor:
+    def _call(self, inputs: object) -> Tensor:
         moved, kind = _moved(inputs, self._device), PRECISIONS[self.precision]
         context = contextlib.nullcontext() if kind is None else torch.autocast(self._device.type, dtype=kind)
         try:

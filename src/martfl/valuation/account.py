@@ -7,11 +7,11 @@ epoch shows of a seller is much what the next one shows, so that the error of th
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from martfl.arrays import Floats
 from martfl.errors import InputError
 from martfl.selection import codec
 from martfl.selection.strategy import Vector
 from martfl.selection.vectors import to_floats
-from martfl.valuation.common import Floats
 
 KIND, VERSION = "valuation", 1
 

@@ -9,7 +9,8 @@ believed (small B), the weights that the selection has chosen count instead.
 
 import numpy as np
 
-from martfl.valuation.common import Floats, median
+from martfl.arrays import Floats
+from martfl.valuation.common import median
 
 LONGEST = 1.5  # times the usual length
 

@@ -11,9 +11,8 @@ together what the whole holds. Whoever hands in the same noise under several nam
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from martfl.arrays import Floats
 
 TOP = 0.98  # largest loading: beyond it the noise cannot be told
 LEAST = 1e-3  # smallest loading: below it there is no signal

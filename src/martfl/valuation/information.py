@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from martfl.arrays import Floats
 from martfl.errors import InputError
 from martfl.valuation.account import Account, Record, enter
-from martfl.valuation.common import Floats, find_common, information
+from martfl.valuation.common import find_common, information
 from martfl.valuation.novelty import beyond_public
 from martfl.valuation.root import held_back
 

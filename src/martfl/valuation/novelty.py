@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from martfl.valuation.common import Floats
+from martfl.arrays import Floats
 
 SHORT = 0.03  # of a unit direction: what is left below this is rounding
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from martfl.valuation.common import TINY, Common, Floats, median
+from martfl.arrays import Floats
+from martfl.valuation.common import TINY, Common, median
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from martfl.arrays import Floats
 from martfl.selection import codec
 from martfl.selection.e_values import posterior
 from martfl.selection.evidence import Evidence
@@ -18,7 +19,6 @@ from martfl.selection.registry import STRATEGIES
 from martfl.selection.result import Selection
 from martfl.selection.strategy import Buyer, State, Strategy, Vector
 from martfl.valuation.account import Account, pack_account, unpack_account
-from martfl.valuation.common import Floats
 from martfl.valuation.information import Information
 from martfl.valuation.survey import Valued, value_updates
 

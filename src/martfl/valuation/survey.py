@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from martfl.arrays import Floats
 from martfl.selection.strategy import Vector
 from martfl.selection.vectors import norm, sketches
 from martfl.valuation.account import Account
 from martfl.valuation.combine import combine, usual_length
-from martfl.valuation.common import Floats
 from martfl.valuation.information import Information, Sale, Worth, nothing_sold
 
 Goodness = Callable[[Sequence[Vector]], Floats]  # [k] models -> [k, r], higher is better

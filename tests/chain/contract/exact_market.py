@@ -9,13 +9,13 @@ from markets import Market, Seller, offer_of, word
 from py_arkworks_bls12381 import G1Point, Scalar
 
 from martfl.chain.exact import ExactTrading
-from martfl.chain.state import ExactModel, ExactStart, Layout
+from martfl.chain.state import ExactModel, ExactStart, PackingTerms
 from martfl.settlement.exact import (
     INITIAL_BLINDING,
     ORDER,
     Commitment,
     CommitmentKey,
-    SealedUpdate,
+    ExactSealedUpdate,
     SlotLayout,
     commit_initial,
     find_false_leaf,
@@ -36,15 +36,17 @@ def key_of(parameters: int, layout: SlotLayout | None = None) -> CommitmentKey:
 
 
 @functools.cache
-def layout_of(key: CommitmentKey) -> Layout:
+def layout_of(key: CommitmentKey) -> PackingTerms:
     """The layout as the contract keeps it."""
     slots = key.layout
     root = generator_root(key)
-    return Layout(parameters=key.parameters, bits=slots.bits, width=slots.width, slots=slots.slots, generators=root)
+    return PackingTerms(
+        parameters=key.parameters, bits=slots.bits, width=slots.width, slots=slots.slots, generators=root
+    )
 
 
 @functools.cache
-def sealed_update(key: CommitmentKey, index: int) -> tuple[np.ndarray, bytes, SealedUpdate]:
+def sealed_update(key: CommitmentKey, index: int) -> tuple[np.ndarray, bytes, ExactSealedUpdate]:
     """Values, K and the sealed update of seller number `index`; both ends of the range are in it."""
     bound, rng = key.layout.update_bound, np.random.default_rng(index)
     values = rng.integers(-bound, bound, key.parameters, endpoint=True)

@@ -17,7 +17,7 @@ from eth_utils import keccak
 from martfl.chain.embedded import EmbeddedChain
 from martfl.chain.network import RevertedError
 from martfl.chain.signing import sign_claim, sign_commit
-from martfl.chain.state import Listing, Offer, SignedClaim, SignedCommit, Terms, price_of
+from martfl.chain.state import ContractTerms, Listing, Offer, SignedClaim, SignedCommit, price_of
 
 WINDOW = 1000
 DEPOSIT = 10**15 + 11
@@ -79,7 +79,7 @@ class Market:
             "terms_hash": word("terms"),
             "settlement": self.start(),
         }
-        self.terms = Terms(**(values | changes))
+        self.terms = ContractTerms(**(values | changes))
         self.trading = type(self).deploy(chain, terms=self.terms, account=self.acquirer)
         self.epoch = 0
 

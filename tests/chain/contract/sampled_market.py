@@ -15,7 +15,7 @@ from martfl.settlement.sampled import Quantisation, Shape, cached_keys, key_hash
 from martfl.settlement.sampled.epoch import aggregate_model, prove_samples, state_samples
 from martfl.settlement.sampled.merkle import Tree, TreeShape, build_tree
 from martfl.settlement.sampled.poseidon import constants_hash
-from martfl.settlement.sampled.sealed import SealedUpdate, find_false_leaf, refutation, seal
+from martfl.settlement.sampled.sealed import SampledSealedUpdate, find_false_leaf, refutation, seal
 from martfl.settlement.sampled.sealed import _tree as sealed_tree
 from martfl.settlement.sampled.update import blinding, empty_commitment, make_objection, update_tree
 from martfl.settlement.sampled.vdf import VdfProof, evaluate
@@ -33,7 +33,7 @@ def keys():
 
 
 @functools.cache
-def sealed_update(parameters: int, index: int) -> tuple[np.ndarray, bytes, SealedUpdate]:
+def sealed_update(parameters: int, index: int) -> tuple[np.ndarray, bytes, SampledSealedUpdate]:
     """Values, K and the sealed update of seller number `index`."""
     drawn = np.random.default_rng(100 + index).normal(0, 0.1, parameters)
     values, secret = QUANTISATION.update.quantise(drawn).values, word(f"secret {index}")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from py_arkworks_bls12381 import G1Point, Scalar
 
-from martfl.settlement.exact import ORDER, CommitmentKey, Generators, SealedUpdate, SlotLayout
+from martfl.settlement.exact import ORDER, CommitmentKey, ExactSealedUpdate, Generators, SlotLayout
 from martfl.settlement.exact.generators import blinding_generator
 from martfl.settlement.exact.point import Commitment, eip2537
 from martfl.settlement.exact.sealed import leaf_shape, leaf_tree, split_body
@@ -64,7 +64,7 @@ class Written:
     key: CommitmentKey
     secret: bytes
 
-    def sealed(self, update: np.ndarray) -> SealedUpdate:
+    def sealed(self, update: np.ndarray) -> ExactSealedUpdate:
         layout, values = self.key.layout, [int(v) for v in update]
         held = 256 * layout.slots
         groups = [values[at : at + held] for at in range(0, len(values), held)]
@@ -77,7 +77,7 @@ class Written:
             nodes = [keccak(nodes[i] + nodes[i + 1]) for i in range(0, len(nodes), 2)]
         total = sum(points[1:], points[0])
         body = b"".join([*pads, *(bytes(p.to_compressed_bytes()) for p in points)])
-        return SealedUpdate(Commitment.from_point(total), nodes[0], body)
+        return ExactSealedUpdate(Commitment.from_point(total), nodes[0], body)
 
     def codes(self, group: list[int]) -> bytes:
         bits = self.key.layout.bits

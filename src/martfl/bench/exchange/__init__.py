@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from martfl.amounts import COIN
 from martfl.bench.exchange import acquirers, both, oracles, relays, sellers, small
-from martfl.bench.exchange.play import COIN, STRATEGIES, Strategy
+from martfl.bench.exchange.play import STRATEGIES, UnfairPlay
 
 __all__ = ["ExchangeReport", "Played", "acquirers", "bench_exchange", "both", "oracles", "relays", "sellers", "small"]
 
@@ -37,6 +38,6 @@ def bench_exchange(*, matching: str = "", tell: Callable[[str], None] = lambda n
     return ExchangeReport([p for p in played if not p.limit], [p for p in played if p.limit])
 
 
-def _played(one: Strategy) -> Played:
+def _played(one: UnfairPlay) -> Played:
     outcome = one.play()
     return Played(one.name, outcome.gain / COIN, outcome.short / COIN, one.limit)

@@ -5,10 +5,10 @@ from contextlib import suppress
 
 from eth_utils.crypto import keccak
 
-from martfl.bench.exchange.play import Outcome, of_acquirer, strategy
+from martfl.bench.exchange.play import PlayOutcome, of_acquirer, strategy
 from martfl.bench.exchange.world import RogueEpoch, World, first_file, open_world
 from martfl.chain.exact import ExactTrading
-from martfl.chain.network import RevertedError, Step
+from martfl.chain.network import RevertedError, UnsignedCall
 from martfl.chain.state import Listing, Offer
 from martfl.market.purchases import Purchases
 from martfl.market.settling import Share
@@ -35,7 +35,7 @@ def _publish_nobody(epoch: RogueEpoch, world: World) -> None:
 
 
 @strategy("keys taken and nobody listed in the last block")
-def nobody_in_the_last_block() -> Outcome:
+def nobody_in_the_last_block() -> PlayOutcome:
     with open_world() as world:
         epoch, _ = _taken(world)
         epoch.act.clock.wait_until(world.trading.deadlines(epoch.number).publish - 1)
@@ -44,7 +44,7 @@ def nobody_in_the_last_block() -> Outcome:
 
 
 @strategy("vanish before the keys")
-def vanish_before_keys() -> Outcome:
+def vanish_before_keys() -> PlayOutcome:
     with open_world() as world:
         epoch = world.rogue_epoch()
         epoch.begin(first_file(world))
@@ -55,14 +55,14 @@ def vanish_before_keys() -> Outcome:
 
 
 @strategy("vanish after the keys")
-def vanish_after_keys() -> Outcome:
+def vanish_after_keys() -> PlayOutcome:
     with open_world() as world:
         _taken(world)
         return of_acquirer(world)
 
 
 @strategy("drop everybody: publish nobody")
-def publish_nobody() -> Outcome:
+def publish_nobody() -> PlayOutcome:
     with open_world() as world:
         epoch, _ = _taken(world)
         _publish_nobody(epoch, world)
@@ -70,7 +70,7 @@ def publish_nobody() -> Outcome:
 
 
 @strategy("never accept")
-def never_accept() -> Outcome:
+def never_accept() -> PlayOutcome:
     with open_world(others=1) as world:
         world.rogue(0, ask=0)
         epoch, shop = _taken(world)
@@ -81,7 +81,7 @@ def never_accept() -> Outcome:
 
 
 @strategy("buy in the last second")
-def buy_in_the_last_second() -> Outcome:
+def buy_in_the_last_second() -> PlayOutcome:
     with open_world() as world:
         epoch = world.rogue_epoch()
         epoch.begin(first_file(world))
@@ -93,7 +93,7 @@ def buy_in_the_last_second() -> Outcome:
 
 
 @strategy("dilution: own wallets take all weight")
-def own_wallets_take_all_weight() -> Outcome:
+def own_wallets_take_all_weight() -> PlayOutcome:
     with open_world(others=2) as world:
         for i in range(2):
             world.rogue(i, ask=0)
@@ -107,7 +107,7 @@ def own_wallets_take_all_weight() -> Outcome:
 
 
 @strategy("drop everybody: an own wallet of weight 1 keeps the epoch alive")
-def own_wallet_keeps_it_alive() -> Outcome:
+def own_wallet_keeps_it_alive() -> PlayOutcome:
     with open_world(others=1) as world:
         world.rogue(0, ask=0)
         epoch, shop = _taken(world)
@@ -119,7 +119,7 @@ def own_wallet_keeps_it_alive() -> Outcome:
 
 
 @strategy("drop everybody: let an unbought wallet take the reward")
-def unbought_wallet_takes_the_reward() -> Outcome:
+def unbought_wallet_takes_the_reward() -> PlayOutcome:
     with open_world(others=1) as world:
         world.rogue(0, ask=0)
         epoch, _ = _taken(world)
@@ -128,7 +128,7 @@ def unbought_wallet_takes_the_reward() -> Outcome:
 
 
 @strategy("look at all and weigh none")
-def look_at_all_weigh_none() -> Outcome:
+def look_at_all_weigh_none() -> PlayOutcome:
     with open_world() as world:
         epoch, shop = _taken(world)
         epoch.steps.accept(shop, {})
@@ -143,7 +143,7 @@ def _twin(world: World, stolen: Offer) -> Offer:
 
 
 @strategy("twin commitment in the same epoch")
-def twin_in_the_same_epoch() -> Outcome:
+def twin_in_the_same_epoch() -> PlayOutcome:
     with open_world(others=1) as world:
         epoch = world.rogue_epoch()
         opened = epoch.steps.open()
@@ -162,7 +162,7 @@ def twin_in_the_same_epoch() -> Outcome:
 
 
 @strategy("twin commitment in a later epoch")
-def twin_in_a_later_epoch() -> Outcome:
+def twin_in_a_later_epoch() -> PlayOutcome:
     with open_world(others=1) as world:
         first = world.rogue_epoch()
         first.begin(first_file(world))
@@ -189,7 +189,7 @@ def twin_in_a_later_epoch() -> Outcome:
 
 
 @strategy("refund before the key deadline")
-def refund_before_keys() -> Outcome:
+def refund_before_keys() -> PlayOutcome:
     with open_world() as world:
         epoch = world.rogue_epoch()
         epoch.begin(first_file(world))
@@ -202,7 +202,7 @@ def refund_before_keys() -> Outcome:
 
 
 @strategy("purchases at price 0")
-def purchases_at_price_zero() -> Outcome:
+def purchases_at_price_zero() -> PlayOutcome:
     with open_world() as world:
         epoch = world.rogue_epoch()
         epoch.begin(first_file(world))
@@ -215,7 +215,7 @@ def purchases_at_price_zero() -> Outcome:
 
 
 @strategy("spend more than the reward")
-def spend_more_than_the_reward() -> Outcome:
+def spend_more_than_the_reward() -> PlayOutcome:
     with open_world(others=1) as world:
         world.rogue(0, ask=world.terms.money.reward)
         epoch = world.rogue_epoch()
@@ -231,7 +231,7 @@ def spend_more_than_the_reward() -> Outcome:
 
 
 @strategy("scalar bits that hide under the digest")
-def scalar_bits() -> Outcome:
+def scalar_bits() -> PlayOutcome:
     with open_world() as world:
         epoch, shop = _taken(world)
         chain = world.trading
@@ -245,20 +245,22 @@ def scalar_bits() -> Outcome:
 
 
 @strategy("veto out of spite, and beyond the penalty")
-def veto_out_of_spite() -> Outcome:
+def veto_out_of_spite() -> PlayOutcome:
     """There is no veto: whatever is called by that name reverts, and the sellers reveal and are paid."""
     with open_world() as world:
         epoch, _ = _taken(world)
         for name in ("veto(uint256,address)", "drop(uint256,address[])"):
             data = keccak(text=name)[:4] + epoch.number.to_bytes(32, "big") + bytes(12)
             with suppress(RevertedError):
-                world.chain._send(Step(to=world.trading.address, data=data, value=0), account=world.buyer, key=None)
+                world.chain._send(
+                    UnsignedCall(to=world.trading.address, data=data, value=0), account=world.buyer, key=None
+                )
         _publish_nobody(epoch, world)
         return of_acquirer(world)
 
 
 @strategy("the penalty dodged: everything undone in the last second")
-def penalty_dodged() -> Outcome:
+def penalty_dodged() -> PlayOutcome:
     with open_world(others=1) as world:
         world.rogue(0, ask=0)
         epoch, _ = _taken(world)

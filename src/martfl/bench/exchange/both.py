@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from martfl.bench.exchange.play import Outcome, of_acquirer, strategy
+from martfl.bench.exchange.play import PlayOutcome, of_acquirer, strategy
 from martfl.bench.exchange.sellers import Forgery, Spoilt
 from martfl.bench.exchange.world import ASK, first_file, open_world
 from martfl.chain.network import RevertedError
@@ -13,7 +13,7 @@ from martfl.market.settling import Share
 
 
 @strategy("acquirer with a forger")
-def acquirer_with_forger() -> Outcome:
+def acquirer_with_forger() -> PlayOutcome:
     """The forger has all weight, and what it earns comes home; the others have their asks."""
     with open_world(others=1) as world:
         world.rogue(0, ask=0, conduct=Forgery())
@@ -27,7 +27,7 @@ def acquirer_with_forger() -> Outcome:
 
 
 @strategy("false refutations: another leaf, an index beyond the tree, after listing, after the claim")
-def false_refutations() -> Outcome:
+def false_refutations() -> PlayOutcome:
     with open_world(others=1) as world:
         spoilt = world.rogue(0, kind=Spoilt, ask=0)
         epoch = world.rogue_epoch()
@@ -61,7 +61,7 @@ def false_refutations() -> Outcome:
     "all sellers but one subtract themselves from the published model",
     limit="a published sum tells every seller but one what the last one added: they know the rest",
 )
-def subtraction() -> Outcome:
+def subtraction() -> PlayOutcome:
     """The acquirer lists one honest seller, unread by the coalition of sellers, who subtract what they know."""
     with open_world(honest=1, others=1) as world:
         world.rogue(0)
@@ -75,4 +75,4 @@ def subtraction() -> Outcome:
         rest = step - 0.5 * own
         theirs = world.honest[0].task.train(model, world.honest[0].data, seed=0)
         alike = float(rest @ theirs / (np.linalg.norm(rest) * np.linalg.norm(theirs)))
-        return Outcome(gain=ASK if alike > 0.99 else 0, short=0)
+        return PlayOutcome(gain=ASK if alike > 0.99 else 0, short=0)

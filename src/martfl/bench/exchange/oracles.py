@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from martfl.bench.exchange.play import Outcome, of_acquirer, strategy
+from martfl.bench.exchange.play import PlayOutcome, of_acquirer, strategy
 from martfl.bench.exchange.world import ASK, RogueEpoch, World, first_file, open_world
 from martfl.market.acquirer import deploy_market
 from martfl.market.desk import Desk
@@ -42,27 +42,27 @@ def _one_hots(world: World, epoch: RogueEpoch, *, first: int) -> set[int]:
     return answered
 
 
-def _from_oracle(world: World, learnt: int) -> Outcome:
+def _from_oracle(world: World, learnt: int) -> PlayOutcome:
     """More answers than the terms allow would count as an update read for nothing."""
     outcome = of_acquirer(world)
     read = ASK if learnt > world.terms.scoring.answers else 0
-    return Outcome(gain=outcome.gain + read, short=outcome.short)
+    return PlayOutcome(gain=outcome.gain + read, short=outcome.short)
 
 
 @strategy("score oracle by empty epochs")
-def oracle_by_empty_epochs() -> Outcome:
+def oracle_by_empty_epochs() -> PlayOutcome:
     with open_world(honest=1) as world:
         return _from_oracle(world, _oracle(world, epochs=7))
 
 
 @strategy("score oracle by restarts of the seller")
-def oracle_by_restarts() -> Outcome:
+def oracle_by_restarts() -> PlayOutcome:
     with open_world(honest=1) as world:
         return _from_oracle(world, _oracle(world, epochs=7, between="restart"))
 
 
 @strategy("score oracle by an own wallet that moves the base")
-def oracle_by_moving_the_base() -> Outcome:
+def oracle_by_moving_the_base() -> PlayOutcome:
     with open_world(honest=1, others=1) as world:
         world.rogue(0, ask=0)
         learnt, base = 0, first_file(world)
@@ -88,14 +88,14 @@ def _second_market(world: World, *, ask: int) -> World:
 
 
 @strategy("score oracle by a second market of the same buyer")
-def oracle_by_a_second_market() -> Outcome:
+def oracle_by_a_second_market() -> PlayOutcome:
     with open_world(honest=1) as world:
         learnt = _oracle(world, epochs=4)
         return _from_oracle(world, learnt + _oracle(_second_market(world, ask=ASK), epochs=4))
 
 
 @strategy("score oracle by cheap purchases in a second market")
-def oracle_by_cheap_purchases() -> Outcome:
+def oracle_by_cheap_purchases() -> PlayOutcome:
     with open_world(honest=1) as world:
         cheap, seller = _second_market(world, ask=1), world.honest[0].account.address
         learnt = _oracle(world, epochs=4)

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from martfl.bench.exchange.world import ASK, World, open_world
 from martfl.chain.state import SignedClaim
 
-COIN = 10**18
-
 
 @dataclass(frozen=True)
-class Outcome:
+class PlayOutcome:
     """In the smallest unit: the gain of a coalition against fair play, and the most that an honest seller lacks."""
 
     gain: int
@@ -18,22 +16,22 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Strategy:
+class UnfairPlay:
     """A named way not to play fair."""
 
     name: str
-    play: Callable[[], Outcome]
+    play: Callable[[], PlayOutcome]
     limit: str = ""  # where it is a limit that is stated, not a hole: why
 
 
-STRATEGIES: list[Strategy] = []
+STRATEGIES: list[UnfairPlay] = []
 
 
-def strategy(name: str, *, limit: str = "") -> Callable[[Callable[[], Outcome]], Callable[[], Outcome]]:
+def strategy(name: str, *, limit: str = "") -> Callable[[Callable[[], PlayOutcome]], Callable[[], PlayOutcome]]:
     """Register a strategy."""
 
-    def register(play: Callable[[], Outcome]) -> Callable[[], Outcome]:
-        STRATEGIES.append(Strategy(name, play, limit))
+    def register(play: Callable[[], PlayOutcome]) -> Callable[[], PlayOutcome]:
+        STRATEGIES.append(UnfairPlay(name, play, limit))
         return play
 
     return register
@@ -45,22 +43,22 @@ def shortage(world: World) -> int:
     return max((asked - world.income([name]) for name, asked in read.items()), default=0)
 
 
-def of_acquirer(world: World) -> Outcome:
+def of_acquirer(world: World) -> PlayOutcome:
     """A coalition with the acquirer: poorer by the asks of what it read, and that is fair; anything less is a gain."""
     world.settle_all()
     world.take_refunds()
     own = [account.address for account in world.others]
     claim_for(world, own)
     money = world.income([world.buyer.address, *own]) - world.paid_in()
-    return Outcome(gain=money + sum(world.read().values()), short=max(0, shortage(world)))
+    return PlayOutcome(gain=money + sum(world.read().values()), short=max(0, shortage(world)))
 
 
-def of_sellers(world: World, *, fair: int) -> Outcome:
+def of_sellers(world: World, *, fair: int) -> PlayOutcome:
     """A coalition of sellers: what it has beyond what the same wallets earn by playing fair."""
     world.settle_all()
     own = [account.address for account in world.others]
     claim_for(world, own)
-    return Outcome(gain=world.income(own) - fair, short=max(0, shortage(world)))
+    return PlayOutcome(gain=world.income(own) - fair, short=max(0, shortage(world)))
 
 
 def claim_for(world: World, wallets: Iterable[str]) -> None:

@@ -3,12 +3,14 @@
 import dataclasses
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-from martfl.bench.exchange.play import Outcome, of_acquirer, of_sellers, strategy
-from martfl.bench.exchange.world import ASK, World, first_file, open_world
+from eth_account.signers.local import LocalAccount
+from web3.types import BlockIdentifier
+
+from martfl.bench.exchange.play import PlayOutcome, of_acquirer, of_sellers, strategy
+from martfl.bench.exchange.world import ASK, RogueEpoch, World, first_file, open_world
 from martfl.chain.embedded import EmbeddedChain
-from martfl.chain.network import ChainError, Receipt, RevertedError, Step
+from martfl.chain.network import ChainError, Receipt, RevertedError, UnsignedCall
 from martfl.chain.signing import sign_claim
 from martfl.chain.state import SignedClaim, SignedCommit
 from martfl.errors import MartflError
@@ -21,7 +23,7 @@ DEPTH = 3
 class DeepChain(EmbeddedChain):
     """A chain whose latest blocks may still go away."""
 
-    def deep_block(self) -> Any:
+    def deep_block(self) -> BlockIdentifier:
         return max(0, self.web3.eth.block_number - DEPTH)
 
 
@@ -32,10 +34,10 @@ class CensoredChain(EmbeddedChain):
         super().__init__(path, accounts=accounts)
         self.censored: dict[str, int] = {}
 
-    def _send(self, step: Step, *, account: Any, key: str | None) -> Receipt:
+    def _send(self, call: UnsignedCall, *, account: LocalAccount, key: str | None) -> Receipt:
         if self.now() < self.censored.get(account.address, 0):
             raise ChainError("the transaction is not in the chain yet")
-        return super()._send(step, account=account, key=key)
+        return super()._send(call, account=account, key=key)
 
 
 class Patient(Provider):
@@ -54,7 +56,7 @@ class Patient(Provider):
 
 
 @strategy("a relay that omits a commitment")
-def relay_omits() -> Outcome:
+def relay_omits() -> PlayOutcome:
     """The seller sends its own when the margin begins, and is sold like the others."""
     with open_world() as world:
         epoch = world.rogue_epoch()
@@ -69,7 +71,7 @@ def relay_omits() -> Outcome:
 
 
 @strategy("a relay that replays, alters and front-runs commitments")
-def relay_replays() -> Outcome:
+def relay_replays() -> PlayOutcome:
     with open_world(others=1) as world:
         epoch = world.rogue_epoch()
         opened = epoch.steps.open()
@@ -92,7 +94,7 @@ def relay_replays() -> Outcome:
 
 
 @strategy("claims relayed to another address, and replayed")
-def claims_replayed() -> Outcome:
+def claims_replayed() -> PlayOutcome:
     with open_world(others=1) as world:
         world.acquirer().run(1)
         thief, victim = world.others[0], world.honest[0]
@@ -106,7 +108,7 @@ def claims_replayed() -> Outcome:
 
 
 @strategy("receivers that revert or burn gas")
-def receivers_that_revert() -> Outcome:
+def receivers_that_revert() -> PlayOutcome:
     """A batch of claims pays the others; who cannot be paid may claim again."""
     with open_world(others=1) as world:
         epoch = world.rogue_epoch()
@@ -124,7 +126,7 @@ def receivers_that_revert() -> Outcome:
         return of_acquirer(world)
 
 
-def _censored(seconds: int) -> Outcome:
+def _censored(seconds: int) -> PlayOutcome:
     """The acquirer takes the keys, lists nobody, and keeps the sellers out of the chain from the margin on."""
     with open_world(honest=1, chain=CensoredChain) as world:
         chain = world.chain
@@ -143,7 +145,7 @@ def _censored(seconds: int) -> Outcome:
 
 
 @strategy("censorship for the margin less one block")
-def censorship_below_the_margin() -> Outcome:
+def censorship_below_the_margin() -> PlayOutcome:
     return _censored(198)
 
 
@@ -151,14 +153,14 @@ def censorship_below_the_margin() -> Outcome:
     "censorship for the whole margin",
     limit="whoever keeps a seller out of the chain for the whole margin has its update for nothing: choose the margin",
 )
-def censorship_of_the_margin() -> Outcome:
+def censorship_of_the_margin() -> PlayOutcome:
     return _censored(202)
 
 
 # --- re-organisations ------------------------------------------------------------------------------------------------
 
 
-def _ask_key(world: World, epoch: Any, name: str) -> bool:
+def _ask_key(world: World, epoch: RogueEpoch, name: str) -> bool:
     """Whether the seller gave its key."""
     shop = epoch.shop()
     shop._fetch_sealed([name])
@@ -171,7 +173,7 @@ def _ask_key(world: World, epoch: Any, name: str) -> bool:
 
 
 @strategy("a re-organisation that undoes a purchase")
-def reorganised_purchase() -> Outcome:
+def reorganised_purchase() -> PlayOutcome:
     """A key is given only for a purchase that is deep in the chain: the seller refuses, and nothing is read."""
     with open_world(honest=1, chain=DeepChain) as world:
         patience, guard.PATIENCE = guard.PATIENCE, 0.5
@@ -185,11 +187,11 @@ def reorganised_purchase() -> Outcome:
         finally:
             guard.PATIENCE = patience
         outcome = of_acquirer(world)
-        return Outcome(gain=outcome.gain if not read else ASK, short=outcome.short)
+        return PlayOutcome(gain=outcome.gain if not read else ASK, short=outcome.short)
 
 
 @strategy("a re-organisation that undoes a commitment")
-def reorganised_commitment() -> Outcome:
+def reorganised_commitment() -> PlayOutcome:
     """The seller looks at the chain again when the margin begins, and sends what is missing."""
     with open_world(honest=1) as world:
         epoch = world.rogue_epoch()
@@ -206,7 +208,7 @@ def reorganised_commitment() -> Outcome:
 
 
 @strategy("a re-organisation that undoes a reveal")
-def reorganised_reveal() -> Outcome:
+def reorganised_reveal() -> PlayOutcome:
     with open_world(honest=1, chain=CensoredChain) as world:
         old = world.honest[0]
         old.journal.close()

@@ -7,7 +7,8 @@ from functools import cache
 import numpy as np
 from eth_utils.crypto import keccak
 
-from martfl.bench.exchange.play import Outcome, fair_income, of_sellers, strategy
+from martfl.arrays import Reals
+from martfl.bench.exchange.play import PlayOutcome, fair_income, of_sellers, strategy
 from martfl.bench.exchange.world import ASK, first_file, open_world
 from martfl.chain.network import RevertedError
 from martfl.chain.state import Offer
@@ -16,7 +17,6 @@ from martfl.market.conduct import Honest, Lesson
 from martfl.market.errors import MarketError
 from martfl.market.provider import Provider
 from martfl.market.settling.exact import ExactSettler
-from martfl.market.task import Floats
 from martfl.settlement.exact.sealed import leaf_tree, split_body
 
 MANY = 128
@@ -30,7 +30,7 @@ def _fair(rogues: int) -> int:
 class Silent(Provider):
     """Is bought and gives no key, to nobody."""
 
-    def key(self, request: ms.KeyRequest) -> ms.Key:
+    def key(self, request: ms.KeyRequest) -> ms.KeyAnswer:
         raise MarketError("no")
 
     def watch(self) -> dict[int, int]:
@@ -40,7 +40,7 @@ class Silent(Provider):
 class Late(Provider):
     """Gives no key when it is asked, and puts it on chain in the last second."""
 
-    def key(self, request: ms.KeyRequest) -> ms.Key:
+    def key(self, request: ms.KeyRequest) -> ms.KeyAnswer:
         raise MarketError("later")
 
     def due(self) -> int | None:
@@ -70,7 +70,7 @@ class TooLate(Late):
         return {}
 
 
-def _play(kind: type[Provider], *, rogues: int = 2, **options: object) -> Outcome:
+def _play(kind: type[Provider], *, rogues: int = 2, **options: object) -> PlayOutcome:
     fair = _fair(rogues)
     with open_world(others=rogues) as world:
         for i in range(rogues):
@@ -80,22 +80,22 @@ def _play(kind: type[Provider], *, rogues: int = 2, **options: object) -> Outcom
 
 
 @strategy("keys withheld")
-def keys_withheld() -> Outcome:
+def keys_withheld() -> PlayOutcome:
     return _play(Silent)
 
 
 @strategy("keys late, after publication")
-def keys_after_publication() -> Outcome:
+def keys_after_publication() -> PlayOutcome:
     return _play(Late)
 
 
 @strategy("keys too late")
-def keys_too_late() -> Outcome:
+def keys_too_late() -> PlayOutcome:
     return _play(TooLate)
 
 
 @strategy("all sellers silent")
-def all_silent() -> Outcome:
+def all_silent() -> PlayOutcome:
     with open_world(honest=0, others=3) as world:
         for i in range(3):
             world.rogue(i, kind=Silent)
@@ -104,7 +104,7 @@ def all_silent() -> Outcome:
 
 
 @strategy("not delivering among bystanders")
-def silent_among_bystanders() -> Outcome:
+def silent_among_bystanders() -> PlayOutcome:
     """One is bought and silent, the others only commit: nobody shares anything."""
     with open_world(honest=1, others=4) as world:
         world.rogue(0, kind=Silent)
@@ -122,7 +122,7 @@ class Mute(Provider):
 
 
 @strategy("bystanders that only commit")
-def bystanders() -> Outcome:
+def bystanders() -> PlayOutcome:
     with open_world(others=3) as world:
         for i in range(3):
             world.rogue(i, kind=Mute)
@@ -178,7 +178,7 @@ class SpoiltPoint(Spoilt):
         self._replace(epoch, "commitment", b"\1" * 128)
 
 
-class Cut(Spoilt):
+class CutShort(Spoilt):
     """The last bytes are missing."""
 
     def _spoil(self, epoch: int) -> None:
@@ -186,34 +186,34 @@ class Cut(Spoilt):
 
 
 @strategy("a garbage leaf")
-def garbage_leaf() -> Outcome:
+def garbage_leaf() -> PlayOutcome:
     return _play(Spoilt)
 
 
 @strategy("a garbage sum")
-def garbage_sum() -> Outcome:
+def garbage_sum() -> PlayOutcome:
     return _play(SpoiltRoot)
 
 
 @strategy("a garbage point")
-def garbage_point() -> Outcome:
+def garbage_point() -> PlayOutcome:
     return _play(SpoiltPoint)
 
 
 @strategy("a missing leaf")
-def missing_leaf() -> Outcome:
-    return _play(Cut)
+def missing_leaf() -> PlayOutcome:
+    return _play(CutShort)
 
 
 class SpoiltAndSilent(Spoilt):
     """A garbage leaf, and the key only on chain."""
 
-    def key(self, request: ms.KeyRequest) -> ms.Key:
+    def key(self, request: ms.KeyRequest) -> ms.KeyAnswer:
         raise MarketError("look at the chain")
 
 
 @strategy(f"{MANY} garbage reveals at once")
-def many_garbage_reveals() -> Outcome:
+def many_garbage_reveals() -> PlayOutcome:
     with open_world(honest=1, others=MANY) as world:
         for i in range(MANY):
             world.rogue(i, kind=SpoiltAndSilent, ask=ASK // MANY)
@@ -228,18 +228,18 @@ def many_garbage_reveals() -> Outcome:
 class Forgery(Honest):
     """Commits to noise, and is scored by what it trained."""
 
-    def update(self, lesson: Lesson) -> Floats:
+    def update(self, lesson: Lesson) -> Reals:
         """Random signs on what was trained."""
         trained = super().update(lesson)
         return np.asarray(trained * np.random.default_rng(lesson.seed).choice([-1.0, 1.0], trained.size))
 
-    def scored(self, lesson: Lesson, update: Floats) -> Floats:
+    def scored(self, lesson: Lesson, update: Reals) -> Reals:
         """A score that the committed update does not have."""
         return super().update(lesson)
 
 
 @strategy("forgers of scores with fresh wallets")
-def forgers_with_fresh_wallets() -> Outcome:
+def forgers_with_fresh_wallets() -> PlayOutcome:
     """Two epochs, each with new wallets: they are paid their asks at most, and share no bonus."""
     fair = fair_income(2, epochs=2)
     with open_world(others=4) as world:
@@ -255,7 +255,7 @@ def forgers_with_fresh_wallets() -> Outcome:
 
 
 @strategy("forgers take all weight, idle wallets wait for the reward")
-def forgers_and_idle_wallets() -> Outcome:
+def forgers_and_idle_wallets() -> PlayOutcome:
     fair = _fair(2)
     with open_world(others=6) as world:
         for i in range(2):
@@ -267,7 +267,7 @@ def forgers_and_idle_wallets() -> Outcome:
 
 
 @strategy("a swarm of ask 0 that delivers nothing")
-def swarm_of_ask_zero() -> Outcome:
+def swarm_of_ask_zero() -> PlayOutcome:
     with open_world(others=12) as world:
         for i in range(12):
             world.rogue(i, kind=Silent, ask=0)
@@ -276,7 +276,7 @@ def swarm_of_ask_zero() -> Outcome:
 
 
 @strategy("a cartel of all sellers that asks for everything")
-def cartel() -> Outcome:
+def cartel() -> PlayOutcome:
     """Together they never have more than the reward, which is what all sellers have anyway."""
     with open_world(honest=0, others=3) as world:
         for i in range(3):
@@ -286,7 +286,7 @@ def cartel() -> Outcome:
 
 
 @strategy("one key in two markets")
-def one_key_in_two_markets() -> Outcome:
+def one_key_in_two_markets() -> PlayOutcome:
     """The key of another market opens nothing here: it is bound to the sealed form that was committed to."""
     fair = _fair(1)
     with open_world(others=1) as world:

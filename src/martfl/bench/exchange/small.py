@@ -6,7 +6,7 @@ from pathlib import Path
 from eth_utils.address import to_checksum_address
 from web3.contract import Contract
 
-from martfl.bench.exchange.play import Outcome, of_acquirer, strategy
+from martfl.bench.exchange.play import PlayOutcome, of_acquirer, strategy
 from martfl.bench.exchange.world import ASK, MONEY, first_file, open_world
 from martfl.chain.compile import compiled
 from martfl.chain.embedded import EmbeddedChain
@@ -23,14 +23,14 @@ SAMPLED = {"settlement": {"scheme": "sampled", "setup": "alone", "samples": 8, "
 
 
 @strategy("a reward of 60,000 units")
-def small_reward() -> Outcome:
+def small_reward() -> PlayOutcome:
     """Products before quotients: sellers of a small reward are paid their asks and their parts."""
     money = {"reward": 60_000, "ask": 100, "minimum_deposit": 1}
     with open_world(terms={"money": money}) as world:
         world.acquirer().run(1)
         world.settle_all()
         paid = [world.income([seller.account.address]) for seller in world.honest]
-        return Outcome(gain=0, short=max(0, *(100 - amount for amount in paid)))
+        return PlayOutcome(gain=0, short=max(0, *(100 - amount for amount in paid)))
 
 
 # --- tokens ----------------------------------------------------------------------------------------------------------
@@ -45,7 +45,7 @@ def _token(chain: EmbeddedChain, *, percent: int, refused: str) -> Contract:
 
 
 @strategy("a token that charges for transfers")
-def charging_token() -> Outcome:
+def charging_token() -> PlayOutcome:
     """It cannot be deposited, so that nobody can commit, let alone deliver."""
     with EmbeddedChain(None, accounts=3) as chain:
         token = _token(chain, percent=1, refused=NOBODY)
@@ -53,11 +53,11 @@ def charging_token() -> Outcome:
             chain.send(token.functions.approve(world.trading.address, 10**30), account=world.buyer)
             with suppress(RevertedError):
                 world.trading.new_epoch(amount=world.terms.money.deposit, account=world.buyer)
-            return Outcome(gain=0, short=len(world.epochs()) * ASK)
+            return PlayOutcome(gain=0, short=len(world.epochs()) * ASK)
 
 
 @strategy("a token that refuses a seller")
-def refusing_token() -> Outcome:
+def refusing_token() -> PlayOutcome:
     """What it refuses stays claimable: the seller signs for another receiver, and is paid there."""
     with EmbeddedChain(None, accounts=4) as chain:
         victim = chain.accounts[1]
@@ -76,14 +76,14 @@ def refusing_token() -> Outcome:
             )
             world.trading.claim_rewards(epoch.number, payees=[elsewhere], account=world.buyer)
             paid = token.functions.balanceOf(other).call()
-            return Outcome(gain=0, short=max(0, shop.price(victim.address) - paid))
+            return PlayOutcome(gain=0, short=max(0, shop.price(victim.address) - paid))
 
 
 # --- messages and files ----------------------------------------------------------------------------------------------
 
 
 @strategy("requests signed for another chain or another market")
-def requests_from_elsewhere() -> Outcome:
+def requests_from_elsewhere() -> PlayOutcome:
     with open_world(honest=1) as world:
         epoch = world.rogue_epoch()
         epoch.begin(first_file(world))
@@ -92,7 +92,10 @@ def requests_from_elsewhere() -> Outcome:
         shop._fetch_sealed([seller.account.address])
         world.trading.buy(epoch.number, offers=list(shop.offers.values()), account=world.buyer)
         request = ms.KeyRequest(epoch=epoch.number, key=shop._sealing_key().public.hex())
-        for place in (wire.Market(1, world.trading.address), wire.Market(world.chain.chain_id, seller.account.address)):
+        for place in (
+            wire.MarketId(1, world.trading.address),
+            wire.MarketId(world.chain.chain_id, seller.account.address),
+        ):
             answer = seller.handle(wire.encode(request, market=place, account=world.buyer))
             message, _ = wire.decode(answer, market=seller.market)
             assert isinstance(message, ms.Refusal)
@@ -100,7 +103,7 @@ def requests_from_elsewhere() -> Outcome:
 
 
 @strategy("sampled: a false file for the sellers")
-def false_file() -> Outcome:
+def false_file() -> PlayOutcome:
     """Their programs say so and go on: the prices are theirs whatever the file is."""
     with open_world(terms=SAMPLED) as world:
         epoch = world.rogue_epoch()
@@ -117,7 +120,7 @@ def false_file() -> Outcome:
 
 
 @strategy("sampled: the draw ground by publishing again and again")
-def ground_draw() -> Outcome:
+def ground_draw() -> PlayOutcome:
     """One root, once: its draw comes from a later block, and a model that cannot be proved costs the penalty."""
     with open_world(terms=SAMPLED) as world:
         epoch = world.rogue_epoch()
@@ -135,4 +138,4 @@ def ground_draw() -> Outcome:
                 chain.publish_model(epoch.number, content=root, root=root, listings=listings, account=world.buyer)
                 published += 1
         outcome = of_acquirer(world)
-        return Outcome(gain=outcome.gain if published == 1 else ASK, short=outcome.short)
+        return PlayOutcome(gain=outcome.gain if published == 1 else ASK, short=outcome.short)

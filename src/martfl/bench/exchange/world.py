@@ -5,7 +5,7 @@ journals and the chain: a key that was given, or put on chain, opens an update.
 """
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +32,9 @@ from martfl.market.steps import KeyGiven
 from martfl.market.terms import Terms, read_terms
 from martfl.selection import Code, Selection
 from martfl.selection.reasons import because
+from martfl.selection.strategy import Buyer, State
 from martfl.tasks.protocol import as_task
+from martfl.values import Json, Settings
 
 REWARD = 10**18
 ASK = 5 * 10**16
@@ -46,11 +48,11 @@ class BuyEverybody:
 
     most_baselines: ClassVar[int] = 1
 
-    def start(self) -> dict[str, Any]:
+    def start(self) -> Json:
         """It remembers nothing."""
         return {}
 
-    def trade(self, state: Any, buyer: Any, rng: np.random.Generator) -> tuple[Any, Selection]:
+    def trade(self, state: State, buyer: Buyer, rng: np.random.Generator) -> tuple[State, Selection]:
         """Score, buy, weigh."""
         n = len(buyer.providers)
         scores = buyer.score(buyer.own_update) if n else np.empty(0)
@@ -59,11 +61,11 @@ class BuyEverybody:
         reasons = tuple(because(Code.KEPT, evidence=0.0) if i in here else because(Code.MISSING) for i in range(n))
         return state, Selection(scores, weights, reasons, tuple(sorted(here)))
 
-    def pack(self, state: Any) -> bytes:
+    def pack(self, state: State) -> bytes:
         """Nothing to keep."""
         return b"{}"
 
-    def unpack(self, data: bytes) -> Any:
+    def unpack(self, data: bytes) -> State:
         """Nothing was kept."""
         return {}
 
@@ -202,7 +204,7 @@ class RogueEpoch:
         world = self.world
         self.number = world.trading.epoch_count() + 1
         act = Acting(world.trading, world.buyer, world.clock(), self.number)
-        market = wire.Market(world.chain.chain_id, world.trading.address)
+        market = wire.MarketId(world.chain.chain_id, world.trading.address)
         size = world.settler.parameters
         now = world.chain.next_second
         self.asking = Asking(world.link(), market, world.buyer, self.journal, self.number, size, 60.0, now)
@@ -229,7 +231,7 @@ def open_world(
     *,
     honest: int = 2,
     others: int = 0,
-    terms: Mapping[str, Any] | None = None,
+    terms: Settings | None = None,
     chain: type[EmbeddedChain] = EmbeddedChain,
     on: EmbeddedChain | None = None,
 ) -> Iterator[World]:
@@ -254,7 +256,7 @@ def first_file(world: World) -> bytes:
     return world.settler.first_file(Plane().initial())
 
 
-def _terms() -> dict[str, Any]:
+def _terms() -> Json:
     return {
         "name": "exchange",
         "task": {"entry": "martfl.bench.exchange.tiny:Plane"},

@@ -28,7 +28,7 @@ class FlowerLink:
     """`martfl.market.link.Link` over a grid. Times are in seconds."""
 
     grid: Grid
-    market: wire.Market
+    market: wire.MarketId
     account: LocalAccount
     pause: float = 0.5  # between looks at the grid
     patience: float = 30.0  # for the answer to a challenge

@@ -11,13 +11,13 @@ from martfl.valuation import statement
 Told = Callable[[int], Appraised | None]  # epoch → what the buyer said of our update
 
 
-def describe(reply: bytes, *, market: wire.Market, token: str = "", told: Told = lambda epoch: None) -> str:
+def describe(reply: bytes, *, market: wire.MarketId, token: str = "", told: Told = lambda epoch: None) -> str:
     """One line for a reply of our own; at the end of an epoch with what our update added."""
     message, _ = wire.decode(reply, market=market)
     if isinstance(message, ms.Identity):
         return "the acquirer asked who is here: answered with the wallet's signature"
     line = f"epoch {message.epoch}: {_words(message, token)}"
-    known = told(message.epoch) if isinstance(message, ms.Claimed) else None
+    known = told(message.epoch) if isinstance(message, ms.ClaimPaid) else None
     return f"{line}. {statement(known.value, weight=known.weight)}" if known else line
 
 
@@ -31,13 +31,13 @@ def _words(message: ms.Message, token: str) -> str:
             return "gave the cosine with an encrypted baseline; the acquirer learns that number only"
         case ms.Sealed():
             return "sent the sealed update; it cannot be read without its key"
-        case ms.Key():
+        case ms.KeyAnswer():
             return "bought on chain; gave the key of the update to the acquirer"
-        case ms.Verdict(accepted=True):
+        case ms.FileVerdict(accepted=True):
             return "the published model is the one on chain"
-        case ms.Verdict(reason=reason):
+        case ms.FileVerdict(reason=reason):
             return f"the published model is NOT the one on chain: {reason}"
-        case ms.Claimed(amount=amount):
+        case ms.ClaimPaid(amount=amount):
             return f"over; it paid {coins(int(amount), token=token)}"
         case ms.Refusal(reason=reason):
             return f"refused a request: {reason}"

@@ -12,7 +12,7 @@ Such parts may change with any version of Flower, so the package refuses others 
 move to a new one: mend this file, change `SUPPORTED` there, and run `pytest tests/federation`.
 """
 
-from typing import Any
+from collections.abc import Callable
 
 import httpx
 from flwr.cli.build import build_fab_from_files
@@ -51,6 +51,8 @@ from flwr.supercore.task_identity import TaskIdentity
 from flwr.superlink.federation import NoOpFederationManager
 from flwr.superlink.grid import HttpGrid, InMemoryGrid
 from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
+
+from martfl.asgi import App
 
 __all__ = [
     "FLWR_IN_MEMORY_DB_NAME",
@@ -121,7 +123,7 @@ def be(*, task: int, run: int, node: int) -> None:
     TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = task, run, node
 
 
-def run_superlink(middleware: Any) -> None:
+def run_superlink(middleware: Callable[[App], App]) -> None:
     """Flower's SuperLink, with the command line's options, behind an ASGI middleware."""
     from flwr.superlink import extensions
     from flwr.superlink.cli import flower_superlink

@@ -15,7 +15,7 @@ from typing import IO
 
 import httpx
 
-from martfl.federation.flower.tasks import Runtime
+from martfl.federation.flower.tasks import TaskRuntime
 from martfl.market.errors import MarketError
 
 log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class Child:
 
 def start_superlink(
     *, folder: Path, host: str, port: int, certificates: Certificates | None, seconds: float = 180.0
-) -> tuple[Child, Runtime]:
+) -> tuple[Child, TaskRuntime]:
     """A SuperLink that keeps its nodes in `folder` over restarts; returns when it answers."""
     secret, file = _secret(folder)
     tls = ["--insecure"]
@@ -85,14 +85,14 @@ def start_superlink(
     place = ["--host", host, "--port", str(port), "--disable-runtime-dependency-installation"]
     child = Child("martfl.federation.flower.superlink", [*tls, *database, *isolation, *place], folder=folder)
     authority = None if certificates is None else certificates.authority
-    runtime = Runtime(f"{LOCAL}:{port}", secret, None if authority is None else authority.read_bytes())
+    runtime = TaskRuntime(f"{LOCAL}:{port}", secret, None if authority is None else authority.read_bytes())
     _await_health(child, "SuperLink", _url(port, authority), authority, seconds)
     return child, runtime
 
 
 def start_supernode(
     *, folder: Path, superlink: str, authority: Path | None, insecure: bool = False, seconds: float = 180.0
-) -> tuple[Child, Runtime]:
+) -> tuple[Child, TaskRuntime]:
     """A SuperNode that connects to `superlink` (host:port); returns when its tasks can be taken."""
     secret, file = _secret(folder)
     port = free_port()
@@ -101,7 +101,7 @@ def start_supernode(
     place = ["--superlink", superlink, "--host", LOCAL, "--port", str(port)]
     child = Child("martfl.federation.flower.supernode", [*tls, *isolation, *place], folder=folder)
     _await_health(child, "SuperNode", _url(port, None), None, seconds)
-    return child, Runtime(f"{LOCAL}:{port}", secret)
+    return child, TaskRuntime(f"{LOCAL}:{port}", secret)
 
 
 def free_port() -> int:

@@ -4,8 +4,6 @@ The bytes are an `Array`, which Flower cuts into chunks, names by their hash and
 18 MB for thirty providers goes to the SuperLink a single time.
 """
 
-from typing import Any
-
 from flwr.app import Array, ArrayRecord, Message, RecordDict
 
 from martfl.market.errors import MessageError
@@ -13,7 +11,7 @@ from martfl.market.errors import MessageError
 RECORD, ENTRY, STYPE = "martfl", "message", "martfl.message"
 
 
-def wrap(data: bytes) -> Any:
+def wrap(data: bytes) -> RecordDict:
     """The bytes as Flower's content of a message."""
     array = Array(dtype="uint8", shape=(len(data),), stype=STYPE, data=data)
     return RecordDict({RECORD: ArrayRecord({ENTRY: array})})

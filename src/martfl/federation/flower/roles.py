@@ -6,20 +6,19 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from flwr.app import Context
 from flwr.serverapp import Grid
 
 from martfl.amounts import coins
 from martfl.errors import InputError, MartflError
-from martfl.federation.compose import Place
+from martfl.federation.compose import PartyView
 from martfl.federation.flower.apps import make_client_app, make_server_app
 from martfl.federation.flower.link import FlowerLink
 from martfl.federation.flower.narrate import describe
 from martfl.federation.flower.processes import Certificates, Child, start_superlink, start_supernode
 from martfl.federation.flower.runs import start_run
-from martfl.federation.flower.tasks import Runtime, run_server_app, serve
+from martfl.federation.flower.tasks import TaskRuntime, run_server_app, serve
 from martfl.market import wire
 from martfl.market.acquirer import Acquirer
 from martfl.market.epoch import Tell
@@ -27,6 +26,7 @@ from martfl.market.link import ChainClock
 from martfl.market.provider import Provider
 from martfl.market.steps import Appraised, Collected
 from martfl.market.watching import GRACE
+from martfl.tasks.protocol import Data
 
 log = logging.getLogger(__name__)
 Say = Callable[[str], None]
@@ -58,8 +58,8 @@ class Connecting:
 class Buying:
     """`martfl acquirer run`: a SuperLink as a child, the ServerApp in this process."""
 
-    place: Place
-    root: Any
+    place: PartyView
+    root: Data
     folder: Path
     listening: Listening
     epochs: int
@@ -82,7 +82,7 @@ class Buying:
 
     def _main(self, grid: Grid, context: Context) -> None:
         names: dict[str, str] = {}
-        market = wire.Market(self.place.chain.chain_id, self.place.trading.address)
+        market = wire.MarketId(self.place.chain.chain_id, self.place.trading.address)
         link = FlowerLink(grid, market, self.place.account, joined=self._greet(names))
         acquirer = self._acquirer(link, names)
         if self.place.trading.epoch_count() == acquirer.finished():  # an open epoch cannot wait
@@ -170,13 +170,13 @@ class Selling:
             self.say(f"the SuperNode ended; {child.log} ends with:\n{child.tail()}\nagain in {pause:.0f} s")
             self.stop.wait(pause)
 
-    def _start(self) -> tuple[Child, Runtime]:
+    def _start(self) -> tuple[Child, TaskRuntime]:
         to = self.connecting
         return start_supernode(
             folder=self.folder / "supernode", superlink=to.superlink, authority=to.authority, insecure=to.insecure
         )
 
-    def _serve(self, child: Child, runtime: Runtime) -> None:
+    def _serve(self, child: Child, runtime: TaskRuntime) -> None:
         app = make_client_app(self._answer)
         serve(runtime, app, alive=lambda: child.alive and not self.stop.is_set(), idle=self._leave_when_done)
 

@@ -4,7 +4,7 @@ import hashlib
 
 from martfl import __version__
 from martfl.federation.flower import private
-from martfl.federation.flower.tasks import Runtime
+from martfl.federation.flower.tasks import TaskRuntime
 from martfl.market.errors import MarketError
 
 # Flower wants a bundle of code with every run. Ours only names the installed apps: nodes run what they have installed.
@@ -29,7 +29,7 @@ raise ImportError("join with `martfl provider join`: code that comes with a run 
 '''
 
 
-def start_run(runtime: Runtime) -> int:
+def start_run(runtime: TaskRuntime) -> int:
     """The number of a new run."""
     content, _ = private.build_fab_from_files({"pyproject.toml": DESCRIPTION.encode(), "market.py": MODULE.encode()})
     bundle = private.Fab(hashlib.sha256(content).hexdigest(), content, {})

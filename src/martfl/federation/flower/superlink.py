@@ -5,13 +5,8 @@ are not for strangers. The gate lets them be used from this machine only.
 """
 
 import ipaddress
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Any]]
-Send = Callable[[Any], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from martfl.asgi import App, Receive, Scope, Send
 
 
 class Gate:
@@ -34,10 +29,10 @@ def is_open(path: str) -> bool:
     return path == "/health" or path.startswith("/v1/fleet/")
 
 
-def is_local(client: Any) -> bool:
+def is_local(client: tuple[str, int] | None) -> bool:
     """Whether a connection comes from this machine."""
     try:
-        return ipaddress.ip_address(client[0]).is_loopback
+        return client is not None and ipaddress.ip_address(client[0]).is_loopback
     except (TypeError, ValueError, IndexError):
         return False
 

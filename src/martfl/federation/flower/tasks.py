@@ -25,7 +25,7 @@ COMPONENT = "flwr-serverapp"  # what Flower's own process of this kind calls its
 
 
 @dataclass(frozen=True)
-class Runtime:
+class TaskRuntime:
     """Where tasks wait, and the secret that lets us take them. Without `certificates` the connection is plain."""
 
     address: str
@@ -49,7 +49,7 @@ class Runtime:
 
 
 def serve(
-    runtime: Runtime,
+    runtime: TaskRuntime,
     app: ClientApp,
     *,
     alive: Callable[[], bool],
@@ -72,7 +72,7 @@ def serve(
     taker.close()
 
 
-def run_server_app(runtime: Runtime, app: ServerApp, *, run_id: int, seconds: float = 60.0) -> None:
+def run_server_app(runtime: TaskRuntime, app: ServerApp, *, run_id: int, seconds: float = 60.0) -> None:
     """Take the ServerApp's task of this run, and only of this run, and run the app here to its end."""
     token = _take_run(runtime, run_id, seconds)
     grid = private.patient_grid(runtime.address, certificates=runtime.certificates, token=token)
@@ -91,7 +91,7 @@ def run_server_app(runtime: Runtime, app: ServerApp, *, run_id: int, seconds: fl
         grid.close()
 
 
-def _take_run(runtime: Runtime, run_id: int, seconds: float) -> str:
+def _take_run(runtime: TaskRuntime, run_id: int, seconds: float) -> str:
     """The token of our run's task. Others' runs, left over or slipped in, are taken and never run."""
     taker = runtime.client()
     request = private.AcquireTaskRequest(supported_task_types=[private.TaskType.SERVER_APP])
@@ -107,7 +107,7 @@ def _take_run(runtime: Runtime, run_id: int, seconds: float) -> str:
     raise MarketError(f"the SuperLink did not hand out run {run_id} within {seconds:.0f} s")
 
 
-def _answer(runtime: Runtime, app: ClientApp, token: str) -> None:
+def _answer(runtime: TaskRuntime, app: ClientApp, token: str) -> None:
     """Work on one task. Whatever happens, Flower is told its end, or the SuperNode would wait for it for ever."""
     client = runtime.client(token=token)
     context, status, details = None, private.SubStatus.FAILED, "the message could not be fetched or answered"

@@ -10,7 +10,6 @@ import sys
 import time
 import tomllib
 from pathlib import Path
-from typing import Any
 
 from martfl.errors import InputError, MartflError
 from martfl.lab.adapters.run import AdapterRun
@@ -18,13 +17,14 @@ from martfl.lab.adapters.texts import make_split
 from martfl.tasks.base_model import SMALL, base_identity
 from martfl.tasks.lora_task import lora
 from martfl.tasks.speeches import load_speeches
+from martfl.values import Json
 
 TASK = ("rank", "alpha", "tokens", "steps", "batch", "learning_rate", "precision")
 SPLIT = ("sellers", "malicious", "root", "test")
 GRID = ("attack", "rule", "seed")
 
 
-def load_runs(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def load_runs(path: Path) -> tuple[Json, list[Json]]:
     """What all runs share, and what each is."""
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -58,7 +58,7 @@ def run_all(args: argparse.Namespace) -> None:
             sys.stderr.write(f"{line}\n")
 
 
-def _finished(path: Path, epochs: int) -> set[tuple[Any, ...]]:
+def _finished(path: Path, epochs: int) -> set[tuple[object, ...]]:
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     rows = [json.loads(line) for line in lines]
     return {tuple(row[name] for name in GRID) for row in rows if row["epoch"] >= epochs}

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 import numpy as np
 import torch
@@ -12,8 +11,10 @@ from martfl.lab.rules.base import RoundView
 from martfl.lab.rules.registry import make_rule
 from martfl.lab.rules.shared import cosines
 from martfl.selection import STRATEGIES, make_strategy
+from martfl.selection.strategy import State
 from martfl.tasks.layout import Vector
 from martfl.tasks.lora_task import LoraTask
+from martfl.values import Json, Settings
 
 Updates = Sequence[Vector]
 PROMPTS = 32  # on which attacks are measured
@@ -67,9 +68,9 @@ class AdapterRun:
     split: Split
     rule: str
     seed: int
-    rule_params: Mapping[str, Any] = field(default_factory=dict)
+    rule_params: Settings = field(default_factory=dict)
 
-    def epochs(self, count: int) -> Iterator[dict[str, Any]]:
+    def epochs(self, count: int) -> Iterator[Json]:
         """What is measured after each."""
         model, state = self.task.initial(), self._start()
         for epoch in range(1, count + 1):
@@ -82,14 +83,14 @@ class AdapterRun:
             hit = success(self.task, model, self.split.test[:PROMPTS])
             yield asdict(Measured(epoch=epoch, loss=loss, success=hit, bought=bought, kept_bad=bad))
 
-    def _start(self) -> Any:
+    def _start(self) -> State:
         if self.rule in STRATEGIES:
             return make_strategy(self.rule, **self.rule_params).start()
         return make_rule(self.rule, **self.rule_params).init()
 
     def _decide(
-        self, state: Any, model: Vector, own: Vector, updates: Updates, epoch: int
-    ) -> tuple[Any, Vector, np.ndarray, float]:
+        self, state: State, model: Vector, own: Vector, updates: Updates, epoch: int
+    ) -> tuple[State, Vector, np.ndarray, float]:
         """The rule's memory, its step, its weights, and the share that it bought."""
         rng = np.random.default_rng([self.seed, epoch, 7])
         if self.rule in STRATEGIES:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,6 +13,8 @@ from torch import Tensor
 
 Params = list[Tensor]
 Shape = tuple[int, ...]
+
+Context = Any  # torch's, on which `forward` leaves what `backward` takes
 
 
 @dataclass(frozen=True)

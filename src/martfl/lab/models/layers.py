@@ -11,13 +11,13 @@ from __future__ import annotations
 import functools
 import importlib
 from types import ModuleType
-from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from martfl.lab.models import windows
+from martfl.lab.models.base import Context
 from martfl.lab.models.windows import filled_up
 
 TILES = 1024  # result tiles of 32 × 32 that keep a large GPU busy
@@ -51,7 +51,7 @@ class ConvMany(torch.autograd.Function):
     """A valid convolution, stride 1; the gradient of the rows is summed shift by shift, in a fixed order."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    def forward(ctx: Context, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         n, b, h, w, c = x.shape
         kernel, outputs = weight.shape[1], filled_up(weight.shape[-1], x.element_size())
         patches = _windows(x).cut(x, kernel)
@@ -63,7 +63,7 @@ class ConvMany(torch.autograd.Function):
         return torch.baddbmm(shift.unsqueeze(1), patches, flat).view(n, b, h - kernel + 1, w - kernel + 1, outputs)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
+    def backward(ctx: Context, *grads: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
         patches, flat = ctx.saved_tensors
         rows, weights = ctx.shapes
         kernel, outputs = weights[1], weights[-1]
@@ -101,13 +101,13 @@ class PoolMany(torch.autograd.Function):
     """The largest of each 2 × 2 block, then ReLU; the gradient goes to the first largest value."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
+    def forward(ctx: Context, x: Tensor) -> Tensor:
         pooled: Tensor = _windows(x).pool(x)
         ctx.save_for_backward(x, pooled)
         return pooled
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+    def backward(ctx: Context, *grads: Tensor) -> Tensor:
         x, pooled = ctx.saved_tensors
         rows_grad: Tensor = _windows(x).unpool(grads[0], x, pooled)
         return rows_grad

@@ -6,7 +6,6 @@ i, f, o = σ(…), g = tanh(…) of x_t·W + b + h_{t−1}·U;   c_t = f ⊙ c_{
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,7 +13,7 @@ from torch.nn import functional as F
 
 from martfl.errors import InputError
 from martfl.lab.data.base import Dataset
-from martfl.lab.models.base import Model, Params, Weight, dense
+from martfl.lab.models.base import Context, Model, Params, Weight, dense
 from martfl.lab.models.layers import linear_many
 
 WIDTH, HIDDEN, LAYERS = 8, 256, 2
@@ -27,7 +26,7 @@ class Recurrence(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, inputs: Tensor, weight: Tensor) -> Tensor:
+    def forward(ctx: Context, inputs: Tensor, weight: Tensor) -> Tensor:
         length, n, b, _ = inputs.shape
         states, cells = (inputs.new_zeros(length + 1, n, b, weight.shape[1]) for _ in range(2))  # from before the first
         gates = torch.empty_like(inputs)
@@ -41,7 +40,7 @@ class Recurrence(torch.autograd.Function):
         return states[1:]
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor]:
+    def backward(ctx: Context, *grads: Tensor) -> tuple[Tensor, Tensor]:
         states, cells, gates, weight = ctx.saved_tensors
         slopes, back = torch.empty_like(gates), weight.transpose(1, 2)
         state = torch.zeros_like(states[0])  # ∂L/∂h_t through the step after it

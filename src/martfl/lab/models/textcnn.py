@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,7 +10,7 @@ from torch.nn import functional as F
 
 from martfl.errors import InputError
 from martfl.lab.data.base import Dataset
-from martfl.lab.models.base import Model, Params, Weight, dense
+from martfl.lab.models.base import Context, Model, Params, Weight, dense
 from martfl.lab.models.layers import linear_many
 
 WIDTH, FILTERS, SPANS = 300, 100, (2, 3, 4)
@@ -26,7 +25,7 @@ class MaxOverTime(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, taps: Tensor) -> Tensor:
+    def forward(ctx: Context, taps: Tensor) -> Tensor:
         length, start, best, places = taps.shape[-2], 0, [], []
         for span in SPANS:
             steps = length - span + 1
@@ -43,7 +42,7 @@ class MaxOverTime(torch.autograd.Function):
         return torch.cat(best, dim=-1)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+    def backward(ctx: Context, *grads: Tensor) -> Tensor:
         out, start = grads[0].new_zeros(ctx.shape), 0
         parts = torch.split(grads[0], FILTERS, dim=-1)
         for span, place, part in zip(SPANS, ctx.saved_tensors, parts, strict=True):
@@ -62,7 +61,7 @@ class Responses(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, table: Tensor, weight: Tensor, x: Tensor) -> Tensor:
+    def forward(ctx: Context, table: Tensor, weight: Tensor, x: Tensor) -> Tensor:
         words, numbers = torch.unique(_trim(x), return_inverse=True)  # [u], [b, L]
         rows = table[words] * (words != 0).unsqueeze(-1)  # padding stays zero and never learns
         taps, length = rows @ weight, numbers.shape[1]  # [u, 900]
@@ -82,7 +81,7 @@ class Responses(torch.autograd.Function):
         return torch.cat(best, dim=1)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
+    def backward(ctx: Context, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
         words, numbers, rows, weight, *places = ctx.saved_tensors
         taps, start = grads[0].new_zeros(len(words), weight.shape[1]), 0
         for span, place, part in zip(SPANS, places, torch.split(grads[0], FILTERS, dim=1), strict=True):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from torch import Tensor
+
+from martfl.selection.strategy import State
 
 
 class Judge(Protocol):
@@ -64,6 +66,6 @@ class Rule:
     name: str
     paper: str
     server_driven: bool  # needs an acquirer with root data: then one participant fewer is a provider
-    init: Callable[[], Any]
-    step: Callable[[Any, RoundView], tuple[Any, Decision]]
+    init: Callable[[], State]
+    step: Callable[[State, RoundView], tuple[State, Decision]]
     check: Callable[[int], None] = any_number  # raises InputError for a number of providers it cannot serve

@@ -22,6 +22,7 @@ from martfl.selection import STRATEGIES, make_strategy
 from martfl.selection.explain import headline
 from martfl.selection.strategy import State, Strategy
 from martfl.valuation import ByValue
+from martfl.values import Settings
 
 BASELINE_DATA = ("root", "test")
 
@@ -98,19 +99,19 @@ def judge_of(view: RoundView, baseline_data: str) -> Judge:
 VALUES = ("", "information")
 
 
-def build(name: str, options: Mapping[str, Any], value: str) -> Strategy:
+def build(name: str, options: Settings, value: str) -> Strategy:
     """The strategy, with weights by what updates add where `value` says so."""
     inner = make_strategy(name, **options)
     return ByValue(inner=inner) if value else inner
 
 
-def start(name: str, options: Mapping[str, Any], value: str) -> State:
+def start(name: str, options: Settings, value: str) -> State:
     """The strategy's first state."""
     return build(name, options, value).start()
 
 
 def step(
-    state: State, view: RoundView, *, name: str, options: Mapping[str, Any], baseline_data: str, sketch: int, value: str
+    state: State, view: RoundView, *, name: str, options: Settings, baseline_data: str, sketch: int, value: str
 ) -> tuple[State, Decision]:
     """One epoch: trade, aggregate.
 

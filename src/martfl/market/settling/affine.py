@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from martfl.settlement.fixed_point import Integers, Overflow, Quantised
+from martfl.arrays import Integers
+from martfl.settlement.fixed_point import Overflow, Quantised
 from martfl.settlement.sampled import Affine
 
 

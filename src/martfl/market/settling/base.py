@@ -2,16 +2,22 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from eth_account.signers.local import LocalAccount
 from numpy.typing import NDArray
 
+from martfl.arrays import Integers, Reals
 from martfl.chain.state import ExactStart, Listing, Offer, SampledStart
 from martfl.chain.trading import Done, Trading
 from martfl.market.link import Clock
-from martfl.settlement.fixed_point import Integers, Overflow, Quantised
+from martfl.settlement.fixed_point import Overflow, Quantised
+from martfl.values import Settings
+
+if TYPE_CHECKING:  # an auditor has no library for proofs
+    from martfl.settlement.exact.false_leaf import ExactRefutation
+    from martfl.settlement.sampled.sealed import SampledRefutation
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,13 +121,13 @@ class Settler(Protocol):
     def find_false(self, deliveries: Mapping[str, Delivery]) -> set[str]:
         """The providers whose update is not what they committed to."""
 
-    def refutation(self, body: bytes, secret: bytes) -> Any | None:
+    def refutation(self, body: bytes, secret: bytes) -> "ExactRefutation | SampledRefutation | None":
         """What refutes a sealed update on chain; None where it is sound."""
 
-    def start(self, model: NDArray[np.floating[Any]]) -> ExactStart | SampledStart:
+    def start(self, model: Reals) -> ExactStart | SampledStart:
         """What the contract is deployed with."""
 
-    def first_file(self, model: NDArray[np.floating[Any]]) -> bytes:
+    def first_file(self, model: Reals) -> bytes:
         """The initial model as a file."""
 
     def aggregate(self, file: bytes, shares: Shares, *, epoch: int) -> bytes:
@@ -144,7 +150,7 @@ class Settler(Protocol):
     def check(self, trading: Trading, file: bytes, *, epoch: int) -> None:
         """Raise unless `file` is the model that `epoch` published; 0 is the initial one."""
 
-    def is_false(self, leaf: Mapping[str, Any], *, secret: bytes, seal: bytes, root: bytes) -> bool:
+    def is_false(self, leaf: Settings, *, secret: bytes, seal: bytes, root: bytes) -> bool:
         """Whether a leaf, as `refute` was called with it, belongs to the sealed update and is not what it should be."""
 
     def floats(self, file: bytes) -> NDArray[np.float64]:

@@ -2,22 +2,23 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from martfl.arrays import Integers, Reals
 from martfl.chain.events import ModelPublished
 from martfl.chain.exact import ExactTrading
-from martfl.chain.state import MAX_PROVIDERS, ExactModel, ExactStart, Layout, Offer
+from martfl.chain.state import MAX_PROVIDERS, ExactModel, ExactStart, Offer, PackingTerms
 from martfl.chain.trading import Done, Trading
 from martfl.errors import InputError
 from martfl.market.errors import MarketError, MessageError
 from martfl.market.settling.base import Acting, Delivery, SealedUpdate, Shares
 from martfl.market.terms import Terms
 from martfl.settlement import exact
-from martfl.settlement.fixed_point import FixedPoint, Integers
+from martfl.settlement.fixed_point import FixedPoint
 from martfl.settlement.integer_file import IntegerVector, content_hash, from_bytes, to_bytes
+from martfl.values import Settings
 
 
 @dataclass(frozen=True)
@@ -71,12 +72,12 @@ class ExactSettler:
         bad = exact.find_bad_openings([deliveries[name].values for name in names], points, openings, self.key)
         return {names[i] for i in bad}
 
-    def refutation(self, body: bytes, secret: bytes) -> exact.Refutation | None:
+    def refutation(self, body: bytes, secret: bytes) -> exact.ExactRefutation | None:
         """The first leaf that is not what its part of the commitment says."""
         leaf = exact.find_false_leaf(body, secret, self.key)
         return None if leaf is None else exact.refutation(body, secret, self.key, leaf)
 
-    def start(self, model: NDArray[np.floating[Any]]) -> ExactStart:
+    def start(self, model: Reals) -> ExactStart:
         """C_W^0, at the public blinding, and the generators."""
         values = self.numbers.quantise_model(model)
         point = exact.commit_initial(values, self.key).to_eip2537()
@@ -85,7 +86,7 @@ class ExactSettler:
             layout=self._layout(), model=ExactModel(content=digest, blinding=exact.INITIAL_BLINDING, point=point)
         )
 
-    def first_file(self, model: NDArray[np.floating[Any]]) -> bytes:
+    def first_file(self, model: Reals) -> bytes:
         """The initial model's file."""
         return to_bytes(self._model(self.numbers.quantise_model(model), 0))
 
@@ -136,10 +137,12 @@ class ExactSettler:
         if not exact.verify_model(vector.values, posted.blinding, commitment, self.key):
             raise MarketError(f"the model file does not open the commitment that epoch {epoch} settled")
 
-    def is_false(self, leaf: Mapping[str, Any], *, secret: bytes, seal: bytes, root: bytes) -> bool:
+    def is_false(self, leaf: Settings, *, secret: bytes, seal: bytes, root: bytes) -> bool:
         """The contract's ruling, computed here."""
         path, generators = tuple(leaf["path"]), tuple(leaf["generators"])
-        shown = exact.Refutation(secret, leaf["index"], leaf["sealed"], leaf["part"], path, leaf["pairs"], generators)
+        shown = exact.ExactRefutation(
+            secret, leaf["index"], leaf["sealed"], leaf["part"], path, leaf["pairs"], generators
+        )
         place, layout = exact.generator_root(self.key), self.key.layout
         return exact.refutes(
             shown, seal=seal, root=root, generator_root=place, layout=layout, parameters=self.parameters
@@ -151,9 +154,9 @@ class ExactSettler:
 
     # --- parts ----------------------------------------------------------------------------------------------------
 
-    def _layout(self) -> Layout:
+    def _layout(self) -> PackingTerms:
         layout = self.key.layout
-        return Layout(
+        return PackingTerms(
             parameters=self.parameters,
             bits=layout.bits,
             width=layout.width,

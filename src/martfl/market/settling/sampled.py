@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from martfl.arrays import Integers, Reals
 from martfl.chain.events import EpochProved, InputsCommitted, RandomnessSubmitted, RootPublished, SamplesDrawn
 from martfl.chain.sampled import SampledTrading
 from martfl.chain.state import NO_TOKEN, Offer, SampledStart, Sampling
@@ -18,9 +18,8 @@ from martfl.market.settling.affine import AffineNumbers
 from martfl.market.settling.base import Acting, Delivery, SealedUpdate, Shares
 from martfl.market.settling.drawing import draw, unless_said
 from martfl.market.terms import Terms
-from martfl.settlement.fixed_point import Integers
 from martfl.settlement.integer_file import IntegerVector, content_hash, from_bytes, to_bytes
-from martfl.settlement.sampled import Aggregated, ProvingKey, Quantisation, Shape, VerifyingKey, sealed
+from martfl.settlement.sampled import Aggregation, ProvingKey, Quantisation, Shape, VerifyingKey, sealed
 from martfl.settlement.sampled import update as commitments
 from martfl.settlement.sampled.epoch import aggregate_model, prove_samples, sampled_values, state_samples
 from martfl.settlement.sampled.groth16 import specialise
@@ -28,6 +27,7 @@ from martfl.settlement.sampled.keys import cached_keys, ceremony_keys, key_hash
 from martfl.settlement.sampled.merkle import Tree, TreeShape, build_tree
 from martfl.settlement.sampled.poseidon import constants_hash
 from martfl.settlement.sampled.vdf import VdfProof, verify
+from martfl.values import Settings
 
 EPSILON = 1e-3  # by which the ranges are widened, as the paper does
 
@@ -110,18 +110,18 @@ class SampledSettler:
         """Those with a false leaf."""
         return {n for n, d in deliveries.items() if sealed.find_false_leaf(d.body, d.secret, self._words) is not None}
 
-    def refutation(self, body: bytes, secret: bytes) -> sealed.Refutation | None:
+    def refutation(self, body: bytes, secret: bytes) -> sealed.SampledRefutation | None:
         """The first leaf that is not what it was committed to."""
         leaf = sealed.find_false_leaf(body, secret, self._words)
         return None if leaf is None else sealed.refutation(body, secret, self._words, leaf)
 
-    def start(self, model: NDArray[np.floating[Any]]) -> SampledStart:
+    def start(self, model: Reals) -> SampledStart:
         """The initial model's root, and the circuit that the market will be settled by."""
         values = self.quantisation.model.quantise(model).values
         content = content_hash(self._vector(values, 0))
         return SampledStart(sampling=self._sampling(), root=self._tree(values).root, content=content)
 
-    def first_file(self, model: NDArray[np.floating[Any]]) -> bytes:
+    def first_file(self, model: Reals) -> bytes:
         """The initial model's file."""
         return to_bytes(self._vector(self.quantisation.model.quantise(model).values, 0))
 
@@ -193,9 +193,9 @@ class SampledSettler:
         if self._tree(vector.values).root != posted.root:
             raise MarketError(f"the model file's Merkle root is not the one that epoch {epoch} posted")
 
-    def is_false(self, leaf: Mapping[str, Any], *, secret: bytes, seal: bytes, root: bytes) -> bool:
+    def is_false(self, leaf: Settings, *, secret: bytes, seal: bytes, root: bytes) -> bool:
         """The contract's ruling, computed here."""
-        shown = sealed.Refutation(secret, leaf["index"], leaf["sealed"], leaf["digest"], tuple(leaf["path"]))
+        shown = sealed.SampledRefutation(secret, leaf["index"], leaf["sealed"], leaf["digest"], tuple(leaf["path"]))
         return sealed.refutes(shown, seal=seal, root=root, shape=self._words)
 
     def floats(self, file: bytes) -> NDArray[np.float64]:
@@ -231,7 +231,7 @@ class SampledSettler:
             prover=prover,
         )
 
-    def _aggregated(self, file: bytes, shares: Shares) -> Aggregated:
+    def _aggregated(self, file: bytes, shares: Shares) -> Aggregation:
         return aggregate_model(
             before=self._read(file).values,
             weights=[share.weight for share in shares.values()],

@@ -20,14 +20,14 @@ from martfl.settlement.exact.commitment import (
     find_bad_openings,
     verify_opening,
 )
-from martfl.settlement.exact.false_leaf import Refutation, refutation, refutes
+from martfl.settlement.exact.false_leaf import ExactRefutation, refutation, refutes
 from martfl.settlement.exact.generator_tree import generator_root
 from martfl.settlement.exact.generators import Generators, Progress
 from martfl.settlement.exact.layout import SlotLayout
 from martfl.settlement.exact.plain import ORDER
 from martfl.settlement.exact.point import Commitment
 from martfl.settlement.exact.sealed import (
-    SealedUpdate,
+    ExactSealedUpdate,
     check_sealed,
     find_false_leaf,
     open_sealed,
@@ -40,11 +40,11 @@ __all__ = [
     "ORDER",
     "Commitment",
     "CommitmentKey",
+    "ExactRefutation",
+    "ExactSealedUpdate",
     "Generators",
     "Opening",
     "Progress",
-    "Refutation",
-    "SealedUpdate",
     "SlotLayout",
     "aggregate",
     "batch_verify_openings",

@@ -15,12 +15,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from martfl.arrays import Integers
 from martfl.settlement.errors import OpeningError, SettlementError
 from martfl.settlement.exact.commitment import CommitmentKey, Opening, check_scalar, commit_model
 from martfl.settlement.exact.layout import SlotLayout
 from martfl.settlement.exact.plain import ORDER, multiexp
 from martfl.settlement.exact.point import Commitment
-from martfl.settlement.fixed_point import Integers
 from martfl.settlement.weights import check_weights
 
 INITIAL_BLINDING = 1

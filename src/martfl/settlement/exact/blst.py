@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from py_arkworks_bls12381 import G1Point, Scalar
 
+from martfl.arrays import Integers
 from martfl.settlement.errors import SettlementError
 
 Window = tuple[int, int]  # first bit, number of bits
@@ -58,7 +59,7 @@ class Blst:
         self._affine(affine.ctypes.data, projective.ctypes.data)
         return affine.astype("<u8").tobytes()
 
-    def window_sum(self, points: Points, integers: npt.NDArray[Any], *, start: int, width: int) -> G1Point:
+    def window_sum(self, points: Points, integers: Integers, *, start: int, width: int) -> G1Point:
         """Σ_j digit_j·P_j: digit_j is the signed (Booth) digit of integer j at bits start … start+width−1.
 
         Row j of `integers` is one integer in two's complement. Σ_start 2^start·digit is the signed integer itself once
@@ -76,7 +77,7 @@ class Blst:
     def columns_sum(
         self,
         points: Points,
-        columns: npt.NDArray[Any],
+        columns: Integers,
         *,
         windows: Sequence[Window],
         width: int,
@@ -121,7 +122,7 @@ class Blst:
         return xy.raw
 
     def _window(
-        self, result: npt.NDArray[np.uint64], points: Points, integers: npt.NDArray[Any], start: int, width: int
+        self, result: npt.NDArray[np.uint64], points: Points, integers: Integers, start: int, width: int
     ) -> None:
         count, row = len(points), integers.nbytes // len(integers)
         buckets = np.zeros(_BUCKET_WORDS << (width - 1), np.uint64)
@@ -136,7 +137,7 @@ class Blst:
         return G1Point.from_xy_bytes_unchecked_be(xy.raw)
 
 
-def _two_rows(points: Points, integers: npt.NDArray[Any]) -> tuple[Points, npt.NDArray[Any]]:
+def _two_rows(points: Points, integers: Integers) -> tuple[Points, Integers]:
     """A single point gets a companion of factor zero: blst reads ahead."""
     if len(points) > 1:
         return points, integers

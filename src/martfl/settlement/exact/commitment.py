@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from py_arkworks_bls12381 import G1Point
 
+from martfl.arrays import Integers
 from martfl.settlement.errors import OpeningError, RangeError, SettlementError
 from martfl.settlement.exact.generators import Generators, Progress, blinding_generator
 from martfl.settlement.exact.layout import SlotLayout
@@ -19,7 +20,6 @@ from martfl.settlement.exact.packing import combine_packed, slot_columns
 from martfl.settlement.exact.plain import ORDER, multiexp
 from martfl.settlement.exact.point import Commitment
 from martfl.settlement.exact.sums import sum_columns, sum_scalars
-from martfl.settlement.fixed_point import Integers
 
 CHALLENGE_BITS = 128
 

@@ -25,7 +25,7 @@ PAIR_BYTES = EIP2537_BYTES + 32
 
 
 @dataclass(frozen=True)
-class Refutation:
+class ExactRefutation:
     """What the contract's `refute` takes."""
 
     secret: bytes = field(repr=False)  # K, which is on chain by then
@@ -37,7 +37,7 @@ class Refutation:
     generators: tuple[bytes, ...]  # path of the leaf in the generators' tree
 
 
-def refutation(body: bytes, secret: bytes, key: CommitmentKey, leaf: int) -> Refutation:
+def refutation(body: bytes, secret: bytes, key: CommitmentKey, leaf: int) -> ExactRefutation:
     """The refutation by leaf number `leaf`; it holds where that leaf is false (`find_false_leaf`)."""
     shape, secret = leaf_shape(key), check_secret(secret)
     check_index(leaf, leaves=shape.leaves)
@@ -48,7 +48,7 @@ def refutation(body: bytes, secret: bytes, key: CommitmentKey, leaf: int) -> Ref
     bases = key.generators.coordinates(shape.points(leaf))
     hidden = Commitment.from_point(blinding_generator()).to_eip2537() + word(blinding(secret, leaf))
     pairs = [eip2537(xy) + word(factor) for xy, factor in zip(bases, factors, strict=True)]
-    return Refutation(
+    return ExactRefutation(
         secret=secret,
         index=leaf,
         sealed=own + bytes(-len(own) % 32),
@@ -60,7 +60,7 @@ def refutation(body: bytes, secret: bytes, key: CommitmentKey, leaf: int) -> Ref
 
 
 def refutes(
-    refutation: Refutation, *, seal: bytes, root: bytes, generator_root: bytes, layout: SlotLayout, parameters: int
+    refutation: ExactRefutation, *, seal: bytes, root: bytes, generator_root: bytes, layout: SlotLayout, parameters: int
 ) -> bool:
     """The contract's ruling, step by step: the leaf is the seller's, the sum is over its own values, and it differs.
 
@@ -86,7 +86,7 @@ def scalars(values: list[int], layout: SlotLayout) -> list[int]:
     return [sum(v << (layout.width * t) for t, v in enumerate(row)) % ORDER for row in rows]
 
 
-def _true_bytes(shown: Refutation, shape: LeafShape) -> bytes:
+def _true_bytes(shown: ExactRefutation, shape: LeafShape) -> bytes:
     """The sealed bytes of the leaf, without what fills them up to whole words."""
     where = shape.sealed(shown.index)
     size = where.stop - where.start
@@ -95,7 +95,7 @@ def _true_bytes(shown: Refutation, shape: LeafShape) -> bytes:
     return shown.sealed[:size]
 
 
-def _pairs_hold(shown: Refutation, sealed: bytes, shape: LeafShape, generator_root: bytes) -> bool:
+def _pairs_hold(shown: ExactRefutation, sealed: bytes, shape: LeafShape, generator_root: bytes) -> bool:
     """Whether the pairs are H, the leaf's generators and the scalars that its sealed bytes decode to."""
     factors = scalars(_decoded(shown, sealed, shape.layout.bits), shape.layout)
     pairs = [shown.pairs[at : at + PAIR_BYTES] for at in range(0, len(shown.pairs), PAIR_BYTES)]
@@ -109,7 +109,7 @@ def _pairs_hold(shown: Refutation, sealed: bytes, shape: LeafShape, generator_ro
     return climbed == generator_root
 
 
-def _decoded(shown: Refutation, sealed: bytes, bits: int) -> list[int]:
+def _decoded(shown: ExactRefutation, sealed: bytes, bits: int) -> list[int]:
     """The values of the sealed bytes, one by one, as the contract reads them."""
     prefix, size, values = shown.secret + word(shown.index), code_bytes(bits), []
     for at in range(0, len(sealed), size):

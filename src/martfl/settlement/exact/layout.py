@@ -26,8 +26,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from martfl.arrays import Integers
 from martfl.settlement.errors import RangeError, SettlementError
-from martfl.settlement.fixed_point import MAX_BITS, Integers, update_bound
+from martfl.settlement.fixed_point import MAX_BITS, update_bound
 from martfl.settlement.weights import WEIGHT_TOTAL
 
 SCALAR_BITS = 254  # the group order r lies between 2^254 and 2^255

@@ -11,6 +11,7 @@ from functools import cache
 import numpy as np
 from py_arkworks_bls12381 import G1Point
 
+from martfl.arrays import Integers
 from martfl.settlement.errors import PointError
 from martfl.settlement.exact import blst, plain
 from martfl.settlement.exact.blst import Points, Window
@@ -19,7 +20,6 @@ from martfl.settlement.exact.leaves import LeafShape, blinding
 from martfl.settlement.exact.packing import slot_columns
 from martfl.settlement.exact.point import COMPRESSED_BYTES, Commitment
 from martfl.settlement.exact.sums import bit_lengths, choose_windows, plain_sum
-from martfl.settlement.fixed_point import Integers
 
 _CHUNK = 1 << 16  # values looked at in one step
 _OVERHEAD = 64  # additions that calling blst for one more window is worth

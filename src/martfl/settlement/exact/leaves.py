@@ -17,9 +17,9 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from martfl.arrays import Integers
 from martfl.settlement.exact.layout import SlotLayout
 from martfl.settlement.exact.plain import ORDER
-from martfl.settlement.fixed_point import Integers
 from martfl.settlement.hash_tree import check_index
 from martfl.settlement.keccak import keccak, word
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from martfl.arrays import Integers
 from martfl.settlement.exact.layout import SlotLayout
 from martfl.settlement.exact.plain import ORDER
-from martfl.settlement.fixed_point import Integers
 
 _CHUNK = 1 << 12  # scalars at a time: what is worked on stays in the processor's cache
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from py_arkworks_bls12381 import G1Point
 
+from martfl.arrays import Integers
 from martfl.settlement import hash_tree
 from martfl.settlement.errors import FileError, OpeningError
 from martfl.settlement.exact.blst import Points
@@ -22,14 +23,13 @@ from martfl.settlement.exact.leaf_sums import leaf_points, read_points, sum_poin
 from martfl.settlement.exact.leaves import LeafShape, blinding, open_leaf, seal_leaf, value_type
 from martfl.settlement.exact.plain import ORDER
 from martfl.settlement.exact.point import COMPRESSED_BYTES, Commitment, eip2537
-from martfl.settlement.fixed_point import Integers
 from martfl.settlement.hash_tree import HashTree
 from martfl.settlement.keccak import keccak
 from martfl.settlement.seal import check_root, check_secret
 
 
 @dataclass(frozen=True)
-class SealedUpdate:
+class ExactSealedUpdate:
     """What a seller commits to and sends before it is paid; nothing here is secret."""
 
     commitment: Commitment
@@ -37,10 +37,10 @@ class SealedUpdate:
     body: bytes
 
     def __repr__(self) -> str:
-        return f"SealedUpdate({self.commitment}, root {self.root.hex()}, {len(self.body)} bytes)"
+        return f"ExactSealedUpdate({self.commitment}, root {self.root.hex()}, {len(self.body)} bytes)"
 
 
-def seal(update: Integers, key: CommitmentKey, secret: bytes, *, threads: int | None = None) -> SealedUpdate:
+def seal(update: Integers, key: CommitmentKey, secret: bytes, *, threads: int | None = None) -> ExactSealedUpdate:
     """Seal and commit to a quantised update; `secret` is K, never used for another update."""
     values = key.layout.check_update(update, parameters=key.parameters)
     shape, secret, bits = leaf_shape(key), check_secret(secret), key.layout.bits
@@ -53,7 +53,7 @@ def seal(update: Integers, key: CommitmentKey, secret: bytes, *, threads: int | 
         coordinates.append(bytes(point.to_xy_bytes_be()))
         compressed.append(bytes(point.to_compressed_bytes()))
     root = leaf_tree(sealed, coordinates, key).root
-    return SealedUpdate(Commitment.from_point(total), root, b"".join([sealed, *compressed]))
+    return ExactSealedUpdate(Commitment.from_point(total), root, b"".join([sealed, *compressed]))
 
 
 def opening_of(secret: bytes, key: CommitmentKey) -> Opening:

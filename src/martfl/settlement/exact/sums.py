@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 from py_arkworks_bls12381 import G1Point
 
+from martfl.arrays import Integers
 from martfl.settlement.exact import blst, plain
 from martfl.settlement.exact.blst import Points, Window
-from martfl.settlement.fixed_point import Integers
 
 _WIDEST = 17  # 12 MB of buckets a thread
 _BUCKET_COST = 2  # additions in proportion to 2^width that adding up a window's buckets is worth

@@ -1,6 +1,6 @@
 """Settlement by sampling and Groth16, as in the paper (§5.1); `statement` is the specification."""
 
-from martfl.settlement.sampled.epoch import Aggregated, aggregate_model, prove_samples, state_samples
+from martfl.settlement.sampled.epoch import Aggregation, aggregate_model, prove_samples, state_samples
 from martfl.settlement.sampled.groth16 import Proof, ProvingKey, VerifyingKey, prove, setup, specialise, verify
 from martfl.settlement.sampled.keys import cached_keys, key_hash, key_words
 from martfl.settlement.sampled.quantise import Affine, Quantisation
@@ -8,7 +8,7 @@ from martfl.settlement.sampled.statement import Constants, Shape, Statement
 
 __all__ = [
     "Affine",
-    "Aggregated",
+    "Aggregation",
     "Constants",
     "Proof",
     "ProvingKey",

@@ -9,10 +9,8 @@ A provider of weight 0 may be absent (None): EMPTY stands in its place, and zero
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy.typing as npt
-
+from martfl.arrays import Integers
 from martfl.settlement.errors import SettlementError
 from martfl.settlement.sampled import groth16, quantise
 from martfl.settlement.sampled.circuit import Witness, solve
@@ -22,11 +20,11 @@ from martfl.settlement.sampled.statement import Shape, Statement, fill
 from martfl.settlement.sampled.update import empty_commitment, update_commitment
 from martfl.settlement.weights import check_weights
 
-Update = npt.NDArray[Any]
+Update = Integers
 
 
 @dataclass(frozen=True)
-class Aggregated:
+class Aggregation:
     """The new model and what proves it: the aggregate and both remainders."""
 
     before: Ints  # (m,) W
@@ -41,7 +39,7 @@ class Aggregated:
 
 def aggregate_model(
     *, before: Update, weights: Sequence[int], updates: Sequence[Update | None], terms: Quantisation
-) -> Aggregated:
+) -> Aggregation:
     """Equations (4) and (6) over the whole model."""
     units = check_weights(weights, providers=len(updates))
     bought = [(k, u) for k, u in zip(units, updates, strict=True) if k]
@@ -50,11 +48,11 @@ def aggregate_model(
             raise SettlementError(f"provider {i} has weight {k} but no update")
     old = check_range(before, bits=terms.model.bits, name="model")
     mixed = quantise.aggregate([u for _, u in bought if u is not None], [k for k, _ in bought], terms=terms)
-    return Aggregated(old, mixed, quantise.update(old, mixed.values, terms=terms))
+    return Aggregation(old, mixed, quantise.update(old, mixed.values, terms=terms))
 
 
 def state_samples(
-    aggregated: Aggregated,
+    aggregated: Aggregation,
     *,
     shape: Shape,
     terms: Quantisation,
@@ -89,7 +87,7 @@ def sampled_values(values: Update, indices: Sequence[int]) -> tuple[int, ...]:
 
 
 def _statement(
-    aggregated: Aggregated,
+    aggregated: Aggregation,
     witness: Witness,
     *,
     shape: Shape,

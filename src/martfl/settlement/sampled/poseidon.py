@@ -27,7 +27,7 @@ _TAPS = (0, 13, 23, 38, 51, 62)
 
 
 @dataclass(frozen=True)
-class Parameters:
+class PoseidonParameters:
     """Everything that defines the permutation of one width."""
 
     width: int
@@ -76,7 +76,7 @@ def chunks(words: Sequence[T]) -> list[Sequence[T]]:
 
 
 @lru_cache(maxsize=MAX_INPUTS)
-def parameters(width: int) -> Parameters:
+def parameters(width: int) -> PoseidonParameters:
     """The parameters for a state of `width` elements."""
     if not 2 <= width <= MAX_INPUTS + 1:
         raise SettlementError(f"Poseidon takes 1..{MAX_INPUTS} inputs, got {width - 1}")
@@ -84,7 +84,7 @@ def parameters(width: int) -> Parameters:
     bits = _grain(width, partial)
     flat = [_below_field(bits) for _ in range((FULL_ROUNDS + partial) * width)]
     constants = tuple(tuple(flat[i : i + width]) for i in range(0, len(flat), width))
-    return Parameters(width, partial, constants, _cauchy(bits, width))
+    return PoseidonParameters(width, partial, constants, _cauchy(bits, width))
 
 
 def constants_words(width: int) -> list[int]:

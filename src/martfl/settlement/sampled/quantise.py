@@ -17,18 +17,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from martfl.arrays import Floats, Integers
 from martfl.settlement.errors import RangeError, SettlementError
 from martfl.settlement.fixed_point import Overflow, Quantised
 from martfl.settlement.sampled.statement import Constants, Shape
 from martfl.settlement.weights import WEIGHT_TOTAL, check_weights
 
 Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Affine:
             )
         return Quantised(np.clip(steps, 0, top).astype(np.int64), beyond)
 
-    def dequantise(self, values: npt.NDArray[Any]) -> Floats:
+    def dequantise(self, values: Integers) -> Floats:
         """x = s (q − z)."""
         return (np.asarray(values, np.float64) - self.zero) * float(self.scale)
 
@@ -136,7 +136,7 @@ class Divided:
     remainders: Ints  # (m,) in 0..2^η − 1
 
 
-def aggregate(updates: Sequence[npt.NDArray[Any]], weights: Sequence[int], *, terms: Quantisation) -> Divided:
+def aggregate(updates: Sequence[Integers], weights: Sequence[int], *, terms: Quantisation) -> Divided:
     """Equation (4): U' and Ra."""
     units = check_weights(weights, providers=len(updates))
     c, size = terms.constants(), len(updates[0])
@@ -149,7 +149,7 @@ def aggregate(updates: Sequence[npt.NDArray[Any]], weights: Sequence[int], *, te
     return _divide((c.aggregate_zero << terms.eta) + c.alpha * mixed, terms.eta, bits=terms.aggregate.bits)
 
 
-def update(model: npt.NDArray[Any], aggregated: npt.NDArray[Any], *, terms: Quantisation) -> Divided:
+def update(model: Integers, aggregated: Integers, *, terms: Quantisation) -> Divided:
     """Equation (6): W' and Ru."""
     old = check_range(model, bits=terms.model.bits, name="model")
     change = check_range(aggregated, bits=terms.aggregate.bits, name="aggregate")
@@ -159,7 +159,7 @@ def update(model: npt.NDArray[Any], aggregated: npt.NDArray[Any], *, terms: Quan
     return _divide((old << terms.eta) + c.beta * (change - c.aggregate_zero), terms.eta, bits=terms.model.bits)
 
 
-def check_range(values: npt.NDArray[Any], *, bits: int, name: str) -> Ints:
+def check_range(values: Integers, *, bits: int, name: str) -> Ints:
     """A flat integer vector in 0..2^bits − 1, as int64."""
     flat = np.asarray(values)
     if flat.ndim != 1 or flat.size == 0 or flat.dtype.kind not in "iu":

@@ -13,11 +13,11 @@ false, K and the decoded values open C.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from martfl.arrays import Integers
 from martfl.settlement import hash_tree
 from martfl.settlement.errors import FileError, OpeningError, SettlementError
 from martfl.settlement.hash_tree import HashTree, check_index
@@ -31,7 +31,7 @@ _ZERO = word(0)
 
 
 @dataclass(frozen=True)
-class SealedUpdate:
+class SampledSealedUpdate:
     """What a seller commits to and sends before it is paid; nothing here is secret."""
 
     commitment: bytes
@@ -40,7 +40,7 @@ class SealedUpdate:
 
 
 @dataclass(frozen=True)
-class Refutation:
+class SampledRefutation:
     """What the contract's `refute` takes."""
 
     secret: bytes = field(repr=False)  # K, which is on chain by then
@@ -50,7 +50,7 @@ class Refutation:
     path: tuple[bytes, ...]
 
 
-def seal(update: npt.NDArray[Any], shape: TreeShape, secret: bytes) -> SealedUpdate:
+def seal(update: Integers, shape: TreeShape, secret: bytes) -> SampledSealedUpdate:
     """Seal and commit to a quantised update; `secret` is K, never used for another update."""
     secret, values = check_secret(secret), check_range(update, bits=shape.bits, name="update")
     if len(values) != shape.parameters:
@@ -58,7 +58,7 @@ def seal(update: npt.NDArray[Any], shape: TreeShape, secret: bytes) -> SealedUpd
     words = pack_words(values, bits=shape.bits)
     nodes, hidden = base_nodes(words, salts(secret, shape.leaves)), keccak(word(blinding(secret)))
     body = _pad(words, secret) + nodes + hidden
-    return SealedUpdate(_commitment(nodes, hidden, shape), _tree(body, shape).root, body)
+    return SampledSealedUpdate(_commitment(nodes, hidden, shape), _tree(body, shape).root, body)
 
 
 def check_sealed(body: bytes, *, commitment: bytes, root: bytes, shape: TreeShape) -> None:
@@ -89,17 +89,17 @@ def find_false_leaf(body: bytes, secret: bytes, shape: TreeShape) -> int | None:
     return None if keccak(word(r)) == hidden else shape.leaves
 
 
-def refutation(body: bytes, secret: bytes, shape: TreeShape, leaf: int) -> Refutation:
+def refutation(body: bytes, secret: bytes, shape: TreeShape, leaf: int) -> SampledRefutation:
     """The refutation by leaf number `leaf`; it holds where that leaf is false (`find_false_leaf`)."""
     check_index(leaf, leaves=shape.leaves + 1)
     sealed, nodes, hidden = _parts(body, shape)
     at, path = slice(32 * leaf, 32 * leaf + 32), _tree(body, shape).path(leaf)
     if leaf == shape.leaves:
-        return Refutation(check_secret(secret), leaf, bytes(32), hidden, path)
-    return Refutation(check_secret(secret), leaf, sealed[at], nodes[at], path)
+        return SampledRefutation(check_secret(secret), leaf, bytes(32), hidden, path)
+    return SampledRefutation(check_secret(secret), leaf, sealed[at], nodes[at], path)
 
 
-def refutes(refutation: Refutation, *, seal: bytes, root: bytes, shape: TreeShape) -> bool:
+def refutes(refutation: SampledRefutation, *, seal: bytes, root: bytes, shape: TreeShape) -> bool:
     """The contract's ruling: the leaf is the seller's, and under K it is not what is shown.
 
     `seal` is what the seller committed to (`seal_digest`), `root` the one that was shown.
@@ -118,7 +118,7 @@ def refutes(refutation: Refutation, *, seal: bytes, root: bytes, shape: TreeShap
     return expected != r.shown
 
 
-def _decoded(shown: Refutation, shape: TreeShape) -> bytes:
+def _decoded(shown: SampledRefutation, shape: TreeShape) -> bytes:
     """One word as the contract reads it: shift and mask."""
     pad = keccak(shown.secret + word(shown.index) + _ZERO)
     plain = int.from_bytes(shown.sealed, "big") ^ int.from_bytes(pad, "big")

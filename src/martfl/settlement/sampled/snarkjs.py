@@ -10,8 +10,8 @@ from martfl.settlement.errors import PointError, SettlementError
 from martfl.settlement.sampled import curve
 from martfl.settlement.sampled.curve import BASE_FIELD, Group, Point
 from martfl.settlement.sampled.groth16 import Proof, VerifyingKey
+from martfl.values import Json
 
-Json = dict[str, Any]
 _TWIST_B = (  # 3 / (9 + u), the constant of the curve that G2 lies on
     19485874751759354771024239261021720505790618469301721065564631296452457478373,
     266929791119991161246907387137283842545076965332900288569378510910307636690,

@@ -10,10 +10,8 @@ One secret key K of 32 bytes opens both; the same key unseals the update (`seale
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy.typing as npt
-
+from martfl.arrays import Integers
 from martfl.settlement.errors import SettlementError
 from martfl.settlement.keccak import keccak, word
 from martfl.settlement.sampled.merkle import Path, Tree, TreeShape, build_tree, verify_path
@@ -35,7 +33,7 @@ class Objection:
     blinding: int
 
 
-def update_tree(update: npt.NDArray[Any], *, secret: bytes, shape: Shape) -> Tree:
+def update_tree(update: Integers, *, secret: bytes, shape: Shape) -> Tree:
     """The salted tree of a quantised update under the key K."""
     values = check_range(update, bits=shape.update_bits, name="update")
     leaves = TreeShape(parameters=len(values), bits=shape.update_bits).leaves

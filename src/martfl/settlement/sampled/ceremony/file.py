@@ -8,7 +8,6 @@ import tempfile
 import zipfile
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from martfl.settlement.errors import FileError, SettlementError
 from martfl.settlement.sampled import curve, keys
@@ -19,6 +18,7 @@ from martfl.settlement.sampled.circuit import compile_circuit
 from martfl.settlement.sampled.curve import Group, Point, PointTable
 from martfl.settlement.sampled.groth16 import ProvingKey, domain_size
 from martfl.settlement.sampled.statement import Shape
+from martfl.values import Json
 
 _POWERS: tuple[tuple[str, Group], ...] = (("tau_1", 1), ("tau_2", 2), ("alpha_1", 1), ("beta_1", 1), ("beta_2", 2))
 _LARGEST = 1 << 28  # bytes of a file; its tables are smaller
@@ -119,17 +119,18 @@ def _key(archive: zipfile.ZipFile) -> ProvingKey | None:
     )
 
 
-def _record(data: bytes) -> Any:
+def _record(data: bytes) -> Json:
     """Parsed after its depth is known: deep nesting ends the process where a library has raised Python's own limit."""
     text, depth = data.decode(), 0
     for bracket in _BRACKET.finditer(_TEXT.sub("", text)):
         depth += 1 if bracket[0] in "[{" else -1
         if depth > _DEEPEST:
             raise FileError(f"the record of a ceremony is nested at most {_DEEPEST} deep, the file's is deeper")
-    return json.loads(text)
+    record: Json = json.loads(text)
+    return record
 
 
-def _shape(record: dict[str, Any]) -> Shape:
+def _shape(record: Json) -> Shape:
     version = record["version"]
     if version != keys.CIRCUIT_VERSION:
         raise FileError(f"the ceremony is for circuit version {str(version)[:20]}, this is {keys.CIRCUIT_VERSION}")

@@ -14,13 +14,13 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from martfl.settlement.errors import CeremonyError, SettlementError
 from martfl.settlement.keccak import keccak
 from martfl.settlement.sampled import curve
 from martfl.settlement.sampled.curve import Point
 from martfl.settlement.sampled.statement import FIELD
+from martfl.values import Json
 
 MOST_CONTRIBUTIONS = 256  # of both phases together
 PHASES: Mapping[int, tuple[str, ...]] = {1: ("tau", "alpha", "beta"), 2: ("delta",)}
@@ -28,7 +28,7 @@ _DIGEST = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
-class Step:
+class SecretProof:
     """One secret of a contribution: the point after it, and the proof of knowledge."""
 
     point: Point
@@ -42,14 +42,14 @@ class Contribution:
 
     phase: int
     by: str
-    steps: Mapping[str, Step]
+    steps: Mapping[str, SecretProof]
 
     def __post_init__(self) -> None:
         if not self.by.strip() or not self.by.isprintable() or len(self.by) > 100:
             raise CeremonyError(f"a contributor's name has 1 to 100 printable characters, got {self.by[:100]!r}")
 
     @cached_property
-    def listed(self) -> dict[str, Any]:
+    def listed(self) -> Json:
         """Plain values; points compressed, in hexadecimal."""
         steps = {
             name: [curve.compress(s.point).hex(), curve.compress(s.nonce).hex(), str(s.response)]
@@ -96,12 +96,12 @@ class Transcript:
             phase = contribution.phase
             past = Transcript(self.circuit, (*past.contributions, contribution))
 
-    def _prove(self, by: str, name: str, factor: int) -> Step:
+    def _prove(self, by: str, name: str, factor: int) -> SecretProof:
         base, k = self.latest(name), 1 + secrets.randbelow(FIELD - 1)
         point, nonce = base * factor, base * k
-        return Step(point, nonce, (k + self._challenge(by, name, point, nonce) * factor) % FIELD)
+        return SecretProof(point, nonce, (k + self._challenge(by, name, point, nonce) * factor) % FIELD)
 
-    def _check(self, by: str, name: str, step: Step) -> None:
+    def _check(self, by: str, name: str, step: SecretProof) -> None:
         e = self._challenge(by, name, step.point, step.nonce)
         if self.latest(name) * step.response != step.nonce + step.point * e:
             raise CeremonyError(f"{by}: the proof of knowing its part of {name} is false")
@@ -112,12 +112,12 @@ class Transcript:
         return int.from_bytes(keccak(b"martfl/ceremony/v1" + b"".join(parts)), "big") % FIELD
 
 
-def to_json(transcript: Transcript) -> dict[str, Any]:
+def to_json(transcript: Transcript) -> Json:
     """Plain values."""
     return {"circuit": transcript.circuit, "contributions": [c.listed for c in transcript.contributions]}
 
 
-def from_json(data: Any) -> Transcript:
+def from_json(data: Json) -> Transcript:
     """A foreign record; every point is checked here, the proofs by `check`."""
     try:
         circuit, listed = data["circuit"], data["contributions"]
@@ -132,15 +132,15 @@ def from_json(data: Any) -> Transcript:
         raise CeremonyError(f"the record of the ceremony is malformed: {str(error)[:100]!r}") from error
 
 
-def _contribution(entry: Any) -> Contribution:
+def _contribution(entry: Json) -> Contribution:
     phase, by, steps = entry["phase"], entry["by"], entry["steps"]
     if not isinstance(by, str) or type(phase) is not int or set(steps) != set(PHASES.get(phase, ())):
         raise CeremonyError("the record of the ceremony is malformed: a contribution is of phase 1 or 2, by somebody")
     return Contribution(phase, by, {name: _step(*steps[name]) for name in PHASES[phase]})
 
 
-def _step(point: str, nonce: str, response: str) -> Step:
+def _step(point: str, nonce: str, response: str) -> SecretProof:
     after, committed = (curve.decompress(bytes.fromhex(p), group=1) for p in (point, nonce))
     if not isinstance(response, str) or len(response) > len(str(FIELD)):
         raise CeremonyError("the record of the ceremony is malformed: a response is a number below the field's order")
-    return Step(after, committed, int(response) % FIELD)
+    return SecretProof(after, committed, int(response) % FIELD)

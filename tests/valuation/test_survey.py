@@ -90,7 +90,7 @@ def test_a_seller_is_told_what_it_added_and_why_it_gets_its_share(world) -> None
         f"your update added {brief(plain)}." in said and f"yours holds {brief_share(plain)}, and your part of" in said
     )
     long, weight = told(world, [10 * updates[0], *updates[1:]])
-    assert f"part of the bonus is {100 * weight:.1f} %: the selection cut your update back" in statement(
+    assert f"part of the bonus is {100 * weight:.1f} %: the selection weighed your update less" in statement(
         long, weight=weight
     )
 

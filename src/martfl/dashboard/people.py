@@ -24,7 +24,7 @@ from martfl.valuation import brief
 
 MOST_MARKS = 20  # epochs shown as marks beside a name
 AMOUNTS = ("prices", "bonus", "paid")
-ADDED = "What your update added to the model's goodness on a row of the buyer's data, nine times in ten within"
+ADDED = "What your update added to the model's goodness on a row of the buyer's data (nine times in ten)"
 
 
 def role_mark(role: str, words: str = "") -> Html:

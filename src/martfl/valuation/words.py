@@ -76,7 +76,7 @@ def _why(told: Appraisal, weight: float) -> str:
     if told.clarity < CLEAR:
         cause = "the updates tell little about their sellers yet, so that the selection's weights count more"
     elif weight > told.share:
-        cause = "the selection cut others back more"
+        cause = "the selection weighed others less"
     else:
-        cause = "the selection cut your update back, for its length or for what speaks against it"
+        cause = "the selection weighed your update less, for its length or for doubts about it"
     return f". Your part of the bonus is {100 * weight:.1f} %: {cause}"

@@ -76,7 +76,7 @@ def test_every_command_with_a_result_prints_it_as_json_on_request():
             "--to",
             "figure.png",
         ],
-        ["report", ROOT / "results/selection-biased", "--out", "report.html"],
+        ["report", ROOT / "results/selection-framing", "--out", "report.html"],
     ],
     ids=lambda words: " ".join(map(str, words[:2])),
 )

@@ -1,5 +1,6 @@
 """The story agrees with the chain, and can be read at every moment of a market."""
 
+import html
 import json
 import re
 from pathlib import Path
@@ -16,6 +17,7 @@ from martfl.dashboard.story import STAGES, DeliveryState, Node, Stage
 from martfl.errors import InputError
 from martfl.market import steps as st
 from martfl.market.journal import Journal
+from martfl.valuation import brief, statement
 
 
 @pytest.fixture(scope="module")
@@ -198,3 +200,20 @@ def _turns(story, address):
 
 def address(i):
     return f"0x{i + 1:040x}"
+
+
+def test_every_seller_in_the_model_reads_what_it_added_and_why_it_gets_its_part(demo_folder):
+    story = read_story(demo_folder)
+    views, decided = sections(story)["views"], "".join(sections(story)[f"epoch-{e.number}"] for e in story.epochs)
+    for epoch in story.epochs:
+        assert {turn.provider for turn in epoch.turns if turn.value} == {t.provider for t in epoch.turns if t.weight}
+        for turn in (turn for turn in epoch.turns if turn.value):
+            assert html.escape(statement(turn.value, weight=turn.weight)) in views
+            assert f"its update added {brief(turn.value)}" in decided
+
+
+def test_what_updates_added_is_not_told_before_the_epoch_is_over(demo):
+    with Journal(demo / "acquirer") as journal:
+        journal._write("DELETE FROM steps WHERE epoch = 2 AND step = 'over'")
+    epoch = read_story(demo).epochs[1]
+    assert any(turn.weight for turn in epoch.turns) and not any(turn.value for turn in epoch.turns)

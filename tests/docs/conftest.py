@@ -20,7 +20,7 @@ from reader.terminal import Terminal
 from martfl.federation.flower.processes import free_port
 
 QUICKSTART = "docs/quickstart.md"
-LONG = {"docs/lab.md", "docs/for-researchers.md", "docs/for-model-owners.md"}  # minutes of training
+LONG = {"docs/lab.md", "docs/for-researchers.md", "docs/for-model-owners.md", "docs/payment.md"}  # minutes of training
 IN_MARKET = "in the quickstart's folder"  # pages that say so find the quickstart's `market`
 
 
@@ -63,7 +63,7 @@ def terminal(guide: Page, tmp_path: Path, request: pytest.FixtureRequest) -> Ter
         shutil.copytree(request.getfixturevalue("quickstart") / "market", place / "market")
     if "--data DATA" in guide.text:
         write_datasets(place / "DATA")
-    if "--out results" in guide.text:
+    if "--out results" in guide.text or "bench paid" in guide.text:
         shutil.copytree(ROOT / "results", place / "results")
     if "env:RPC_URL" in guide.text:
         made.more["RPC_URL"] = request.getfixturevalue("sepolia")

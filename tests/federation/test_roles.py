@@ -30,6 +30,8 @@ from martfl.federation.local import LocalLink
 from martfl.market import messages as ms
 from martfl.market import wire
 from martfl.market.errors import JournalError, MarketError, TermsError
+from martfl.market.steps import Appraised
+from martfl.valuation import Appraisal, statement
 
 TOML = 'name = "m"  # mine\n\n[chain]  # where\nprofile = "x"\n{}\n[task]\nentry = "a:b"\n'
 
@@ -198,6 +200,15 @@ def test_a_provider_says_what_it_did(market, reply, word):
     packed = wire.encode(reply, market=place.name, account=place.providers[0].account)
     said = describe(packed, market=place.name)
     assert said.startswith("epoch 3: ") and word in said
+
+
+def test_at_the_end_a_provider_says_what_its_update_added(market):
+    place = market(providers=1)
+    packed = wire.encode(ms.ClaimPaid(epoch=3, amount="1"), market=place.name, account=place.providers[0].account)
+    value = Appraisal(added=0.039, error=0.005, share=0.121, low=0.045, high=0.329, clarity=0.7)
+    told = {3: Appraised(weight=0.124, value=value)}
+    said = describe(packed, market=place.name, told=told.get)
+    assert said.startswith("epoch 3: over; it paid") and said.endswith(statement(value, weight=0.124))
 
 
 def test_every_request_has_a_route_and_words(market):

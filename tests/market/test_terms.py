@@ -23,6 +23,7 @@ OTHER = {
     "token": "0x" + "11" * 20,
     "setup": "alone",
     "rule": "martfl",
+    "value": "none",
     "entry": "other:function",
 }
 SCHEMES = {"settlement": "sampled", "scoring": "plain"}
@@ -149,6 +150,7 @@ def test_any_text_and_number_survive_their_file(tmp_path_factory, name, scale, v
         ({"settlement": {"scale": float("nan")}}, "scale"),
         ({"settlement": {"scale": float("inf")}}, "scale"),
         ({"selection": {"rule": "fair"}}, "rule"),
+        ({"selection": {"value": "much"}}, "selection.value must be one of information, none, got .much."),
         ({"scoring": {"baselines": 0}}, "baselines must be at least"),
         ({"scoring": {"scheme": "trust"}}, r"scoring\.scheme"),
         ({"scoring": {"baselines": 5, "answers": 4}}, "answers must be at least the 5 baselines"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sellers_world import World
 
-from martfl.valuation import Information, statement, value_updates
+from martfl.valuation import Appraisal, Information, appraisals, brief, brief_share, statement, value_updates
 
 
 class Judge:
@@ -76,9 +76,47 @@ def test_nobody_kept_is_nobody_paid(world) -> None:
     assert valued.weights.size == 0 and account.model is not None
 
 
+def told(world, updates):
+    valued = sell(world, updates)[1]
+    return appraisals(valued)[0], float(valued.weights[0])
+
+
 def test_a_seller_is_told_what_it_added_and_why_it_gets_its_share(world) -> None:
-    updates = updates_of(world, [400] * 6)
-    plain = statement(sell(world, updates)[1], 0)
-    assert "added +" in plain and "that is your share of the reward" in plain
-    long = statement(sell(world, [10 * updates[0], *updates[1:]])[1], 0)
-    assert "long or under suspicion" in long
+    updates = updates_of(world, [400] * 8)
+    plain, weight = told(world, updates)
+    said = statement(plain, weight=weight)
+    assert plain.sound
+    assert (
+        f"your update added {brief(plain)}." in said and f"yours holds {brief_share(plain)}, and your part of" in said
+    )
+    long, weight = told(world, [10 * updates[0], *updates[1:]])
+    assert f"part of the bonus is {100 * weight:.1f} %: the selection weighed your update less" in statement(
+        long, weight=weight
+    )
+
+
+def test_few_sellers_are_told_that_little_is_known(world) -> None:
+    few, weight = told(world, updates_of(world, [400] * 3))
+    assert "tell little about their sellers yet" in statement(few, weight=weight / 2)
+    assert few.low < few.share / 3 and few.high > 2 * few.share  # an equal share, for want of knowledge
+
+
+@pytest.mark.parametrize(
+    ("added", "error", "words"),
+    [
+        (0.0979, 0.0081, "+0.098 (+0.085 to +0.111)"),
+        (0.002, 0.0012, "+0.002 (+0.000 to +0.004)"),
+        (-1.5, 0.6, "-1.50 (-2.49 to -0.51)"),
+        (1e-9, 1e-10, "+0.000000 (+0.000000 to +0.000000)"),
+        (0.25, 0.0, "+0.250000 (+0.250000 to +0.250000)"),
+    ],
+)
+def test_what_was_added_has_as_many_places_as_are_known(added, error, words) -> None:
+    assert brief(Appraisal(added=added, error=error, share=0.5, low=0.4, high=0.6, clarity=0.9)) == words
+
+
+@pytest.mark.parametrize("wrong", [{"added": np.nan}, {"low": 0.6}, {"high": 1.1}, {"error": -1.0}, {"clarity": 2.0}])
+def test_numbers_that_make_no_sense_are_not_sound(wrong) -> None:
+    sound = {"added": 0.1, "error": 0.01, "share": 0.5, "low": 0.4, "high": 0.6, "clarity": 0.9}
+    assert Appraisal(**sound).sound
+    assert not Appraisal(**{**sound, **wrong}).sound

@@ -94,10 +94,11 @@ GROUPS = {
 
 
 def ways() -> dict[str, Valuer]:
-    """Ours, the rivals, the paper's rule, today's rule, and today's rule with our weights."""
+    """Ours, the rivals, the paper's rule, today's rule, and this with our weights, in turn or with everybody bought."""
     rivals = {name: make_valuer(name) for name in VALUERS if name != "information"}
     rules = {"martfl": make_rule("martfl"), "evidence": make_rule("evidence")}
     rules["evidence, ours"] = make_rule("evidence", value="information")
+    rules["evidence, ours, all bought"] = make_rule("evidence", value="information", budget=1.0)
     return {OURS: make_valuer("information"), **rivals, **{name: ByRule(rule) for name, rule in rules.items()}}
 
 

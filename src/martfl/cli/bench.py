@@ -146,6 +146,23 @@ def payment(
 
 
 @app.command()
+def paid(
+    file: Annotated[Path, typer.Argument(help="Markets that were measured before.")] = Path(
+        "results/benches/payment-h200.json"
+    ),
+    json: JsonFlag = False,
+) -> None:
+    """Payments of larger markets that were measured before, as tables in Markdown."""
+    from martfl.bench.payment_kept import kept_tables, read_kept
+
+    kept = read_kept(file)
+    if json:
+        emit(kept, as_json=True, render=list)
+    else:
+        typer.echo("\n\n".join(kept_tables(kept)))  # lines of Markdown, which no width breaks
+
+
+@app.command()
 def valuation(
     datasets: Annotated[str, typer.Option(help="Names separated by commas.")] = "digits",
     participants: Annotated[int, typer.Option(min=3, help="Sellers and the buyer.")] = 31,

@@ -29,6 +29,7 @@ Line = Callable[[int, str, str], None]  # epoch, step, what there is to say abou
 SHARES = ("accuracy", "auc", "likelihood")  # measures that are shares of one
 STEPS = 5  # that an epoch tells about
 MARKS = "+ in the model  o bought, no weight  - left out  · not chosen  ! caught\n"
+IN_BRACKETS = "in brackets: where the truth is, nine times in ten\n"
 DELAY = (
     "sampled settlement: every epoch waits for a delay of 2^24 squarings, about 20 s of one core, and for a proof; "
     "before the first, the circuit's key is made, about a minute"
@@ -48,6 +49,9 @@ class MarketOptions:
     malicious: Annotated[float | None, typer.Option(help="Share of malicious providers of digits (0.3).")] = None
     settlement: Annotated[str, typer.Option(help="exact or sampled.")] = "exact"
     rule: Annotated[str, typer.Option(help="Selection rule: evidence, or martfl as in the paper.")] = "evidence"
+    value: Annotated[
+        str, typer.Option(help="What weights go by: information (what updates add), or none (as the rule weighs).")
+    ] = "information"
     seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0
 
 
@@ -108,7 +112,8 @@ def _lines(options: "DemoOptions", *, quiet: bool) -> Iterator[tuple[Line, Calla
 
 
 def _story(result: "DemoResult") -> list[RenderableType]:
-    return [_epochs(result), _parties(result), MARKS, *_reasons(result), *_told(result), _money(result)]
+    added = _added(result)
+    return [_epochs(result), _parties(result), MARKS, *added, *_reasons(result), *_told(result), _money(result)]
 
 
 def _told(result: "DemoResult") -> list[str]:
@@ -167,6 +172,23 @@ def _mark(epoch: "EpochResult", name: str) -> str:
     if name in epoch.prices:
         return "[yellow]o[/]"
     return "[yellow]-[/]" if name in epoch.dropped else "[dim]·[/]"
+
+
+def _added(result: "DemoResult") -> list[RenderableType]:
+    """What updates added in the last epoch whose model has any, and the part of the bonus that this came to."""
+    from martfl.valuation import brief, brief_share
+
+    told = [epoch for epoch in result.epochs if epoch.added]
+    if not told:
+        return []
+    last = told[-1]
+    order = sorted(last.added, key=lambda name: -last.weights[name])
+    rows = [
+        (escape(name), brief(one), brief_share(one), f"{100 * last.weights[name]:.1f} %")
+        for name, one in ((name, last.added[name]) for name in order)
+    ]
+    title = f"What updates added in epoch {last.epoch}, on a row of the buyer's data"
+    return [table(title, ("provider", "added", "of all value", "of the bonus"), rows), IN_BRACKETS]
 
 
 def _reasons(result: "DemoResult") -> list[str]:

@@ -20,9 +20,11 @@ from martfl.dashboard.words import (
     turn_sentence,
     verdict,
 )
+from martfl.valuation import brief
 
 MOST_MARKS = 20  # epochs shown as marks beside a name
 AMOUNTS = ("prices", "bonus", "paid")
+ADDED = "What your update added to the model's goodness on a row of the buyer's data (nine times in ten)"
 
 
 def role_mark(role: str, words: str = "") -> Html:
@@ -121,14 +123,16 @@ def view(story: Story, address: str, *, opened: bool = False, latest: int | None
 
 
 def _bars(story: Story, turns: dict[int, Turn]) -> list[Html]:
-    """Weight and pay over the epochs: what an update counted for, and what it earned."""
+    """Weight, value and pay over the epochs: what an update counted for, what it added, and what it earned."""
     if not turns:
         return []
     weights = [(f"epoch {n}", turn.weight, percent(turn.weight)) for n, turn in turns.items()]
     pay = [
         (f"epoch {n}", float(turn.paid), _pay_words(story, turn)) for n, turn in turns.items() if turn.paid is not None
     ]
+    added = [(f"epoch {n}", max(turn.value.added, 0.0), brief(turn.value)) for n, turn in turns.items() if turn.value]
     drawn = [bars(weights, title="Weight in the new model", kind="s0")]
+    drawn += [bars(added, title=ADDED, kind="s1")] if added else []
     return [*drawn, bars(pay, title="Paid, epoch by epoch", kind="s2")] if pay else drawn
 
 

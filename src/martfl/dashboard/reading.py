@@ -101,6 +101,7 @@ def _frame(market: MarketOpened | None, known: Beside) -> Story:
         chain_id=market.chain,
         acquirer=market.acquirer,
         rule=terms.selection.rule,
+        value=terms.selection.value,
         scheme=terms.settlement.scheme,
         parameters=market.parameters,
         token=terms.money.token,
@@ -197,7 +198,8 @@ def _judged(turn: Turn, selected: Selected | None, *, whole: bool) -> Turn:
     if not whole:
         return replace(turn, role=judged.role)
     score = None if judged.score is None else round(judged.score, 2)
-    return replace(turn, role=judged.role, score=score, reason=_two_decimals(judged.words))
+    value = judged.value if turn.weight else None
+    return replace(turn, role=judged.role, score=score, reason=_two_decimals(judged.words), value=value)
 
 
 def _discreet(remark: Remark, steps: Steps) -> Remark:

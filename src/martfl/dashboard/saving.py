@@ -11,14 +11,27 @@ from martfl.dashboard.words import label, role_of
 
 MOST_ROWS = 20_000  # a page with more would be heavy to open
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that a spreadsheet would compute
-COLUMNS = ("epoch", "provider", "address", "decision", "weight", "ask", "price", "bonus", "paid")
+COLUMNS = (
+    "epoch",
+    "provider",
+    "address",
+    "decision",
+    "weight",
+    "ask",
+    "price",
+    "bonus",
+    "paid",
+    "added",
+    "added error",
+)
 
 
 def payments_link(story: Story) -> Html | None:
     """Every provider's part in every epoch, amounts in the smallest unit."""
     rows = [
         (epoch.number, label(story, turn.provider), turn.provider, role_of(turn), turn.weight,
-         turn.ask, turn.price, turn.bonus, turn.paid)
+         turn.ask, turn.price, turn.bonus, turn.paid,
+         turn.value and turn.value.added, turn.value and turn.value.error)
         for epoch in story.epochs
         for turn in epoch.turns
     ]  # fmt: skip

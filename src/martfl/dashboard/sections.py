@@ -21,6 +21,7 @@ from martfl.dashboard.words import (
     transaction_link,
     verdict,
 )
+from martfl.valuation import brief
 
 MOST_ALARMS = 60
 NUMBERS = ("asked", "bought at", "score", "weight", "bonus", "paid")
@@ -191,12 +192,21 @@ def _decisions(story: Story, shown: int) -> Html:
         "Every provider names what it asks. A score is the cosine between its update and a baseline of the acquirer's, "
         "computed under encryption: before it buys, the acquirer learns these few numbers and nothing else. The rule "
         f"“{story.rule or 'of the terms'}” decides from them whom to buy, and from what was bought who is in the "
-        "model, and at which weight. Scores are shown to two decimals, and once the epoch is over. Height is weight: "
+        f"model, {_weighed(story)} Scores are shown to two decimals, and once the epoch is over. Height is weight: "
         "points at the bottom are not part of the model."
     )
     hidden = len(story.epochs) - shown
     rest = h("p", f"The latest {shown} epochs are shown in full.", class_="note") if hidden > 0 else None
     return section("decisions", "Scores and decisions", h("p", words), rest)
+
+
+def _weighed(story: Story) -> str:
+    if story.value in ("", "none"):
+        return "and at which weight."
+    return (
+        "and the weights, and with them the bonus, go by what each update adds; what it added to the model's goodness "
+        "on a row of the acquirer's data stands beside it, with the range in which it lies nine times in ten."
+    )
 
 
 def _epoch(story: Story, epoch: EpochStory, *, latest: bool) -> Html:
@@ -250,6 +260,7 @@ def _turn(story: Story, turn: Turn) -> list[Html]:
     delivery = h("td", DELIVERY_WORDS[turn.delivery] or "–", class_="delivery", data_label="delivery")
     order = [cells["asked"], cells["bought at"], delivery, *(cells[name] for name in NUMBERS[2:])]
     why = f"{turn.offence}: {turn.evidence}" if turn.offence and turn.evidence else turn.offence or turn.reason
+    why += f"; its update added {brief(turn.value)}" if turn.value else ""
     name, role = h("th", party_link(story, turn.provider), scope="row"), h("td", role_badge(role_of(turn)))
     first = h("tr", name, role, order, class_="told" if why else None)
     return [first, h("tr", h("td", h("bdi", why), class_="why", colspan=len(DECISIONS)))] if why else [first]
@@ -261,6 +272,7 @@ def _market(story: Story) -> Html:
         ("chain id", str(story.chain_id) if story.chain_id else "–"),
         ("acquirer", story.acquirer or "–"),
         ("selection rule", story.rule or "–"),
+        ("weights go by", "what updates add" if story.value == "information" else "the rule"),
         ("settlement", story.scheme or "–"),
         ("model parameters", f"{story.parameters:,}" if story.parameters else "–"),
         ("ask, where a provider names none", money(story, story.ask)),

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
+from martfl.valuation import Appraisal
+
 
 class Stage(StrEnum):
     """What is going on in an epoch, in the order in which it goes on."""
@@ -72,6 +74,7 @@ class Turn:
     role: str = ""  # empty until it is judged
     reason: str = ""  # empty until the epoch is over
     weight: float = 0.0  # part of the aggregate
+    value: Appraisal | None = None  # what its update added; None until the epoch is over, or where nobody measured it
     checked: bool = False  # found the published model to be the one on chain
     paid: int | None = None  # None: not known yet
     offence: str = ""  # what it was caught at
@@ -203,6 +206,7 @@ class Story:
     chain_id: int = 0
     acquirer: str = ""
     rule: str = ""
+    value: str = ""  # what weights go by
     scheme: str = ""
     parameters: int = 0
     token: str = ""  # empty or zero: the chain's own coin

@@ -5,6 +5,7 @@ import time
 from martfl.amounts import coins
 from martfl.dashboard.markup import Html, h, name_text
 from martfl.dashboard.story import DeliveryState, EpochStory, Party, Stage, Story, Turn
+from martfl.valuation import statement
 
 SHORT = 10  # characters of an address or hash that are shown
 EXPLORERS = {
@@ -132,7 +133,7 @@ def really(party: Party) -> str:
 
 def turn_sentence(story: Story, epoch: EpochStory, turn: Turn) -> str:
     """What happened, why, what it was paid."""
-    parts = [_offered(story, turn), _bought(story, turn), _caught(turn), _judged(turn), _pay(story, turn)]
+    parts = [_offered(story, turn), _bought(story, turn), _caught(turn), _judged(turn), _added(turn), _pay(story, turn)]
     return " ".join(part for part in parts if part)
 
 
@@ -164,6 +165,10 @@ def _caught(turn: Turn) -> str:
 
 def _judged(turn: Turn) -> str:
     return f"Why: {turn.reason.rstrip('.')}." if turn.reason and not turn.offence else ""
+
+
+def _added(turn: Turn) -> str:
+    return statement(turn.value, weight=turn.weight) if turn.value else ""
 
 
 def _pay(story: Story, turn: Turn) -> str:

@@ -37,6 +37,7 @@ def digits_scene(options: DemoOptions) -> Scene:
         sellers=sellers,
         settlement={"scheme": options.settlement, "scale": 2.0**-14, "update_limit": 2.0, "samples": SAMPLES},
         rule=options.rule,
+        value=options.value,
         seed=options.seed,
     )
 

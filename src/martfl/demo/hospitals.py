@@ -43,6 +43,7 @@ def hospitals_scene(options: DemoOptions, *, progress: Progress | None = None) -
         ],
         settlement={"scheme": options.settlement, "scale": 2.0**-14, "update_limit": 2.0, "samples": 16},
         rule=options.rule,
+        value=options.value,
         seed=options.seed,
         ending=lambda first, last, folder: _compared(task, first, last, options.epochs, root, test),
     )

@@ -50,6 +50,7 @@ def lora_scene(options: DemoOptions, *, progress: Progress | None = None, base: 
         ],
         settlement={"scheme": options.settlement, "scale": 2.0**-18},
         rule=options.rule,
+        value=options.value,
         seed=options.seed,
         ending=_ending(task),
     )

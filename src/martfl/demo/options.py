@@ -16,7 +16,7 @@ CASTS: dict[str, Json] = {  # task → what its demo is where nothing else is as
     "hospitals": {"providers": 4, "epochs": 6, "malicious": 0.25},
     "lora": {"providers": 5, "epochs": 2, "malicious": 0.4},
 }
-FREE = ("epochs", "settlement", "rule", "seed")  # what may be chosen where the cast is fixed
+FREE = ("epochs", "settlement", "rule", "value", "seed")  # what may be chosen where the cast is fixed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +30,7 @@ class DemoOptions:
     malicious: float = 0.3
     settlement: str = "exact"
     rule: str = "evidence"
+    value: str = "information"
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -22,6 +22,7 @@ def simulate(
     options: Settings | None = None,
     folder: Path | str | None = None,
     rule: str = "evidence",
+    value: str = "information",
     scale: float = 2.0**-14,
     conducts: Mapping[str, Conduct] | None = None,
     seed: int = 0,
@@ -46,6 +47,7 @@ def simulate(
         sellers=[_seller(name, rows, other.get(name)) for name, rows in sellers.items()],
         settlement={"scale": scale},
         rule=rule,
+        value=value,
         seed=seed,
     )
     return run_scene(scene, Path(folder or tempfile.mkdtemp(prefix="martfl-")), epochs=epochs)

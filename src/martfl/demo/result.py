@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -17,11 +18,12 @@ from martfl.demo.options import DemoOptions
 from martfl.demo.scene import Scene
 from martfl.market.errors import MarketError
 from martfl.market.purchases import OFFENCES
-from martfl.market.steps import ModelPosted, Offers, Over, Selected
+from martfl.market.steps import Judged, ModelPosted, Offers, Over, Selected
 from martfl.selection import Role
 from martfl.tasks.layout import Vector
 from martfl.tasks.measures import Quality
 from martfl.tasks.torch_task import Progress
+from martfl.valuation import Appraisal
 from martfl.values import Json
 
 
@@ -42,6 +44,7 @@ class EpochResult:
     dropped: list[str]  # judged and left out
     caught: dict[str, str]  # cheated, and what was seen
     reasons: dict[str, str]
+    added: dict[str, Appraisal]  # of who is in the model: what its update added
     refunded: int
     unclaimable: int  # a forfeited penalty
     verified: bool
@@ -150,12 +153,18 @@ def _epoch(demo: Demo, ledger: Ledger, number: int, steps: Steps) -> EpochResult
         dropped=[names[a] for a, one in judged.items() if one.role == Role.DROPPED and a not in caught],
         caught={names[a]: f"{remark.kind}: {remark.detail}" for a, remark in caught.items()},
         reasons={names[a]: one.words for a, one in judged.items()},
+        added=_added(names, judged, posted.weights if posted else {}),
         refunded=ledger.refunded(number),
         unclaimable=state.penalty if state.phase is Phase.FAILED else 0,
         verified=state.phase is Phase.SETTLED and _verified(demo, number),
         gas=_gas(ledger, number),
         seconds={name: round(spent, 3) for name, spent in steps.seconds().items()},
     )
+
+
+def _added(names: Mapping[str, str], judged: Mapping[str, Judged], weights: Mapping[str, int]) -> dict[str, Appraisal]:
+    found = {names[a]: judged[a].value for a in weights if a in judged}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _must(over: Over | None) -> Over:

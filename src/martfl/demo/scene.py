@@ -39,6 +39,7 @@ class Scene:
     sellers: Sequence[Seller]
     settlement: Settings = field(default_factory=dict)
     rule: str = "evidence"
+    value: str = "information"  # what weights go by
     seed: int = 0
     ending: Ending | None = None
 
@@ -50,7 +51,7 @@ class Scene:
                 "name": "martfl demo",
                 "task": {"entry": self.entry, "options": dict(self.options), "layout": layout.hash},
                 "settlement": {"setup": "alone", "providers": max(4, len(self.sellers)), **self.settlement},
-                "selection": {"rule": self.rule},
+                "selection": {"rule": self.rule, "value": self.value},
                 "layout": layout.to_table(),
             }
         )

@@ -25,10 +25,11 @@ from martfl.market.models import write_model
 from martfl.market.purchases import OFFENCES, Purchases
 from martfl.market.rules import check_contract
 from martfl.market.settling import Acting, Settler
-from martfl.market.steps import Judged, MarketOpened, Measurement, ModelPosted, Over, Selected
+from martfl.market.steps import MarketOpened, Measurement, ModelPosted, Over, Selected
 from martfl.market.task import check_task
 from martfl.market.terms import Terms, to_toml
-from martfl.selection import Selection, Strategy, make_strategy, sentence
+from martfl.market.weighing import described, make_rule, trade
+from martfl.selection import Strategy
 from martfl.selection.strategy import State
 from martfl.tasks.protocol import Data, Task, as_task
 
@@ -90,7 +91,7 @@ class Acquirer:
             raise MarketError(f"the market's acquirer is {posted.acquirer}, this wallet is {self.account.address}")
         if self.trading.epoch_count() > self.finished() + 1:
             raise MarketError("the chain is ahead of the journal: go on with the journal that the market was run with")
-        self.strategy: Strategy = make_strategy(self.terms.selection.rule, **self.terms.selection.options)
+        self.strategy: Strategy = make_rule(self.terms.selection)
 
     def run(self, epochs: int) -> None:
         """Trade until `epochs` epochs are over, going on with one that was interrupted."""
@@ -146,10 +147,10 @@ class Acquirer:
         if (known := self.journal.recall(number, Selected)) is not None:
             return {name: judged.weight for name, judged in known.judged.items() if judged.weight > 0}
         rng = np.random.default_rng([seed, number])
-        state, selection = self.strategy.trade(self._state(number), desk, rng)
+        state, decided = trade(self.strategy, self._state(number), desk, rng)
         self.journal.keep(number, "state", self.strategy.pack(state))
-        self.journal.once(number, Selected, lambda: _described(self.terms.selection.rule, selection, desk))
-        chosen = {n: float(w) for n, w in zip(desk.providers, selection.weights, strict=True) if w > 0}
+        self.journal.once(number, Selected, lambda: described(self.terms.selection.rule, decided, desk))
+        chosen = {n: float(w) for n, w in zip(desk.providers, decided.selection.weights, strict=True) if w > 0}
         bought = len(desk.purchases.prices())
         self.tell(number, "select", f"{bought} of {len(desk.providers)} bought, {len(chosen)} of them weighed")
         return chosen
@@ -255,23 +256,3 @@ class Acquirer:
         found = self.task.quality(model, self.root)
         finite = {name: value for name, value in found.items() if np.isfinite(value)}
         return Measurement(measure=next(iter(found), ""), values=finite)
-
-
-def _described(rule: str, selection: Selection, desk: Desk) -> Selected:
-    judged = {
-        name: Judged(
-            score=None if np.isnan(selection.scores[i]) else round(float(selection.scores[i]), 2),
-            weight=float(selection.weights[i]),
-            role=reason.role.value,
-            reason=reason.code.value,
-            facts={fact: number for fact, number in reason.data.items() if np.isfinite(number)},
-            words=sentence(reason),
-        )
-        for i, (name, reason) in enumerate(zip(desk.providers, selection.reasons, strict=True))
-    }
-    return Selected(
-        rule=rule,
-        baselines=len(desk.baselines),
-        judged=judged,
-        traffic=desk.asking.traffic(),
-    )

@@ -21,7 +21,7 @@ from martfl.market.desk import Desk
 from martfl.market.errors import MarketError
 from martfl.market.journal import Journal
 from martfl.market.offers import OfferContext, offer_of, read_offer, read_signed
-from martfl.market.paying import pay_providers, take_refund
+from martfl.market.paying import goodbyes, pay_providers, take_refund
 from martfl.market.purchases import Purchases
 from martfl.market.settling import Acting, Settler, Share, Shares
 from martfl.market.steps import (
@@ -260,10 +260,8 @@ class Epoch:
 
         def send() -> PaidOut:
             done = [*pay_providers(self.act), *take_refund(self.act)]
-            found = self.journal.recall(self.number, Offers)
-            request = ms.Closed(epoch=self.number)
             until = self.asking.now() + self.terms.deadlines.settle
-            self.asking.ask(ms.ClaimPaid, dict.fromkeys(found.committed if found else (), request), until=until)
+            self.asking.ask(ms.ClaimPaid, goodbyes(self.journal, self.number), until=until)
             claims = self.act.trading.events(ev.Claimed, epoch=self.number)  # how much is the chain's word, not theirs
             refunds = self.act.trading.events(ev.Refunded, epoch=self.number)
             return PaidOut(

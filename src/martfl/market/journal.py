@@ -21,7 +21,7 @@ from martfl.market.steps import S, Step
 
 NAME = "journal.sqlite"
 SqlValue = str | bytes | int | float | None
-VERSION = 2  # the form of steps and blobs; a journal of another form is refused
+VERSION = 3  # the form of steps and blobs; a journal of another form is refused
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS steps (epoch INTEGER, step TEXT, label TEXT, value TEXT NOT NULL, at REAL NOT NULL,

@@ -72,7 +72,7 @@ class PublishedFile(Message):
 
 @dataclass(frozen=True, kw_only=True)
 class Closed(Message):
-    """The epoch is final; see what it paid you."""
+    """The epoch is final; see what it paid you. The body says what your update added, where it is in the model."""
 
     kind = "closed"
 

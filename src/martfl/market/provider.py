@@ -27,12 +27,13 @@ from martfl.market.guard import Guard
 from martfl.market.journal import Journal
 from martfl.market.meter import ANSWERS, Meter, Stall
 from martfl.market.models import keep_model
+from martfl.market.paying import read_appraisal
 from martfl.market.rules import check_code, check_contract
 from martfl.market.sealing import seal
 from martfl.market.settling import Settler
 from martfl.market.shelf import Shelf
 from martfl.market.sketching import check_draw, entries_of, make_scorer
-from martfl.market.steps import BaselineSeen, Joined, KeyGiven, ModelChecked
+from martfl.market.steps import Appraised, BaselineSeen, Joined, KeyGiven, ModelChecked
 from martfl.market.task import check_task
 from martfl.market.terms import Terms
 from martfl.market.watching import Watching
@@ -199,8 +200,11 @@ class Provider:
         return ms.FileVerdict(epoch=request.epoch, accepted=True)
 
     def collect(self, request: ms.Closed) -> ms.ClaimPaid:
-        """See what the epoch paid; claim what it still owes."""
-        return ms.ClaimPaid(epoch=request.epoch, amount=str(self.claim(request.epoch)))
+        """See what the epoch paid; claim what it still owes; then take down what our update is said to have added."""
+        amount = self.claim(request.epoch)
+        if request.body:
+            self.journal.once(request.epoch, Appraised, lambda: read_appraisal(request.body))
+        return ms.ClaimPaid(epoch=request.epoch, amount=str(amount))
 
     # --- on its own ----------------------------------------------------------------------------------------------
 

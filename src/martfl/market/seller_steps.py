@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from martfl.market.step import Sent, Step
+from martfl.valuation import Appraisal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,3 +62,12 @@ class Collected(Step):
 
     step = "claim"
     amount: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Appraised(Step):
+    """What the acquirer says that our update added, and the part of the model that it is."""
+
+    step = "appraised"
+    weight: float
+    value: Appraisal

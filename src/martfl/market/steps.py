@@ -7,6 +7,7 @@ integers, texts, numbers, and tuples, mappings and dataclasses of these, so that
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from martfl.market.seller_steps import Appraised as Appraised
 from martfl.market.seller_steps import BaselineSeen as BaselineSeen
 from martfl.market.seller_steps import Collected as Collected
 from martfl.market.seller_steps import CommitSent as CommitSent
@@ -18,6 +19,7 @@ from martfl.market.step import S as S
 from martfl.market.step import Sent as Sent
 from martfl.market.step import Step as Step
 from martfl.market.step import Traffic as Traffic
+from martfl.valuation import Appraisal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,6 +168,7 @@ class Judged:
     reason: str  # a code
     facts: Mapping[str, float] = field(default_factory=dict)  # the reason's numbers
     words: str = ""  # the same for people
+    value: Appraisal | None = None  # what its update added; None where that was not measured
 
 
 @dataclass(frozen=True, kw_only=True)

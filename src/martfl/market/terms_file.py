@@ -22,7 +22,8 @@ REMARKS = {
     "deadlines.margin": "longer than anybody can keep a transaction out of the chain",
     "settlement.scheme": "exact: every parameter is checked; sampled: as in the paper",
     "settlement.scale": "the step of an update's values; with 16 bits they reach 32,767 steps",
-    "selection.rule": "who is bought, at which weight: evidence, or martfl as in the paper",
+    "selection.rule": "who is bought, who is kept: evidence, or martfl as in the paper",
+    "selection.value": "what the bonus goes by: information (what updates add), or none (as the rule weighs)",
     "chain.profile": "a chain of martfl.toml; not part of what is agreed",
 }
 HEAD = """\

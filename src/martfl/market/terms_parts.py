@@ -89,9 +89,13 @@ class ScoringTerms:
 
 @dataclass(frozen=True, kw_only=True)
 class SelectionTerms:
-    """How updates are judged: the rule and its parameters."""
+    """How updates are judged: the rule and its parameters, and what its weights go by.
+
+    `value`: "information" weighs, and so pays, what is kept by what it adds; "none" leaves that to the rule.
+    """
 
     rule: str = "evidence"
+    value: str = "information"
     options: Json = field(default_factory=dict)
 
 

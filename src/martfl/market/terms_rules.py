@@ -12,6 +12,7 @@ from martfl.tasks.layout import Layout
 SCHEMES = ("exact", "sampled")
 SETUPS = ("ceremony", "alone")
 SCORERS = ("ckks", "plain")
+VALUES = ("information", "none")
 Rule = tuple[bool, str]
 
 
@@ -100,6 +101,8 @@ def _judging(terms: StatedTerms) -> Iterator[Rule]:
     known = ", ".join(STRATEGIES)
     least = STRATEGIES[rule].most_baselines if rule in STRATEGIES else 1
     yield rule in STRATEGIES, f"selection.rule must be one of {known}, got {rule!r}"
+    value = terms.selection.value
+    yield value in VALUES, f"selection.value must be one of {', '.join(VALUES)}, got {value!r}"
     yield (
         scoring.baselines >= least,
         f"scoring.baselines must be at least {least} for rule {rule!r}, got {scoring.baselines}",

@@ -7,10 +7,11 @@ from martfl.valuation.information import Information, Sale, Worth
 from martfl.valuation.pay import pay
 from martfl.valuation.strategy import Both, ByValue
 from martfl.valuation.survey import Valued, value_updates
-from martfl.valuation.words import statement
+from martfl.valuation.words import Appraisal, appraisals, brief, brief_share, statement
 
 __all__ = [
     "Account",
+    "Appraisal",
     "Both",
     "ByValue",
     "Common",
@@ -19,6 +20,9 @@ __all__ = [
     "Sale",
     "Valued",
     "Worth",
+    "appraisals",
+    "brief",
+    "brief_share",
     "combine",
     "find_common",
     "pack_account",

@@ -1,18 +1,82 @@
-"""What a seller is told of its pay, in plain English."""
+"""What a seller is told of its pay: the numbers, and the same in plain English. They get their words only here."""
 
 import math
+from dataclasses import dataclass, fields
 
+import numpy as np
+
+from martfl.valuation.information import NINETY
 from martfl.valuation.survey import Valued
 
+CLEAR = 0.5  # how much of the differences must be believed for them to decide the most
+MOST_PLACES = 6
+ALIKE = 0.05  # of a share: smaller differences are not worth a word
 
-def statement(valued: Valued, seller: int) -> str:
-    """Two sentences: what its update added, and its share with the reason for it."""
-    added, error = valued.added[seller], valued.added_error[seller]
-    share, low, high = (x[seller] for x in (valued.worth.shares, valued.worth.low, valued.worth.high))
-    weight = valued.weights[seller]
-    first = f"Your update added {added:+.4f} ± {error:.4f} to the model's goodness on a row of the buyer's data."
-    second = f"Your data hold {share:.1%} of what all sold ones hold together ({low:.1%} to {high:.1%})"
-    if math.isclose(weight, share, rel_tol=0.01, abs_tol=1e-6):
-        return f"{first} {second}, and that is your share of the reward."
-    cause = "others' updates were cut back" if weight > share else "your update is long or under suspicion"
-    return f"{first} {second}; since {cause}, your share of the reward is {weight:.1%}."
+
+@dataclass(frozen=True, kw_only=True)
+class Appraisal:
+    """What one update added, and what it is worth among those of its epoch."""
+
+    added: float  # to the model's mean goodness on a root row
+    error: float  # its standard error over the rows
+    share: float  # of what all valued updates hold together
+    low: float  # nine cases in ten lie between these
+    high: float
+    clarity: float  # how much of the differences between sellers is believed
+
+    @property
+    def sound(self) -> bool:
+        """Whether the numbers make sense: not where somebody else made them up."""
+        finite = all(math.isfinite(getattr(self, field.name)) for field in fields(self))
+        shares = 0.0 <= self.low <= self.share <= self.high <= 1.0
+        return finite and shares and self.error >= 0 and 0.0 <= self.clarity <= 1.0
+
+
+def appraisals(valued: Valued) -> list[Appraisal]:
+    """[k] one for each valued update.
+
+    Before anything is seen, sellers' worth differs by a factor e either way, and √(1 − clarity) of that is left after
+    it. An interval is never narrower: a share that was shrunk to its equal part is not known to be equal.
+    """
+    worth = valued.worth
+    left = math.exp(NINETY * math.sqrt(1.0 - worth.clarity))
+    low, high = np.minimum(worth.low, worth.shares / left), np.maximum(worth.high, np.minimum(1.0, worth.shares * left))
+    columns = (valued.added, valued.added_error, worth.shares, low, high)
+    return [
+        Appraisal(added=added, error=error, share=share, low=least, high=most, clarity=float(worth.clarity))
+        for added, error, share, least, most in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+
+
+def brief(told: Appraisal) -> str:
+    """What the update added, with its interval."""
+    places = min(MOST_PLACES, max(2, -math.floor(math.log10(told.error)))) if told.error > 0 else MOST_PLACES
+    low, high = told.added - NINETY * told.error, told.added + NINETY * told.error
+    return f"{told.added:+.{places}f} ({low:+.{places}f} to {high:+.{places}f})"
+
+
+def brief_share(told: Appraisal) -> str:
+    """What the update holds of all, with its interval."""
+    return f"{100 * told.share:.1f} ({100 * told.low:.1f} to {100 * told.high:.1f}) %"
+
+
+def statement(told: Appraisal, *, weight: float) -> str:
+    """What the update added, what it holds of all, and why its part of the bonus is `weight`."""
+    return (
+        f"To the model's goodness on a row of the buyer's data, your update added {brief(told)}. Of what the updates "
+        f"in the model hold together, yours holds {brief_share(told)}{_why(told, weight)}. "
+        "Nine times in ten the truth is within the brackets."
+    )
+
+
+def _why(told: Appraisal, weight: float) -> str:
+    """From what it holds to what it gets."""
+    if math.isclose(weight, told.share, rel_tol=ALIKE, abs_tol=1e-4):
+        return f", and your part of the bonus, {100 * weight:.1f} %, follows from that"
+    if told.clarity < CLEAR:
+        cause = "the updates tell little about their sellers yet, so that the selection's weights count more"
+    elif weight > told.share:
+        cause = "the selection weighed others less"
+    else:
+        cause = "the selection weighed your update less, for its length or for doubts about it"
+    return f". Your part of the bonus is {100 * weight:.1f} %: {cause}"

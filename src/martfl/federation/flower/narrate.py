@@ -1,16 +1,24 @@
 """What a provider has just done, in words."""
 
+from collections.abc import Callable
+
 from martfl.amounts import coins
 from martfl.market import messages as ms
 from martfl.market import wire
+from martfl.market.steps import Appraised
+from martfl.valuation import statement
+
+Told = Callable[[int], Appraised | None]  # epoch → what the buyer said of our update
 
 
-def describe(reply: bytes, *, market: wire.MarketId, token: str = "") -> str:
-    """One line for a reply of our own."""
+def describe(reply: bytes, *, market: wire.MarketId, token: str = "", told: Told = lambda epoch: None) -> str:
+    """One line for a reply of our own; at the end of an epoch with what our update added."""
     message, _ = wire.decode(reply, market=market)
     if isinstance(message, ms.Identity):
         return "the acquirer asked who is here: answered with the wallet's signature"
-    return f"epoch {message.epoch}: {_words(message, token)}"
+    line = f"epoch {message.epoch}: {_words(message, token)}"
+    known = told(message.epoch) if isinstance(message, ms.ClaimPaid) else None
+    return f"{line}. {statement(known.value, weight=known.weight)}" if known else line
 
 
 def _words(message: ms.Message, token: str) -> str:

@@ -24,7 +24,7 @@ from martfl.market.acquirer import Acquirer
 from martfl.market.epoch import Tell
 from martfl.market.link import ChainClock
 from martfl.market.provider import Provider
-from martfl.market.steps import Collected
+from martfl.market.steps import Appraised, Collected
 from martfl.market.watching import GRACE
 from martfl.tasks.protocol import Data
 
@@ -182,7 +182,13 @@ class Selling:
 
     def _answer(self, request: bytes, context: Context) -> bytes:
         reply = self.provider.handle(request)
-        self.say(describe(reply, market=self.provider.market, token=self.provider.terms.money.token))
+        said = describe(
+            reply,
+            market=self.provider.market,
+            token=self.provider.terms.money.token,
+            told=lambda epoch: self.provider.journal.recall(epoch, Appraised),
+        )
+        self.say(said)
         self._answered = time.monotonic()
         return reply
 

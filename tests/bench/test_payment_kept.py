@@ -1,0 +1,52 @@
+"""Payments of larger markets: the page shows what the kept file holds, and the file is read with care."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from martfl.bench.payment_kept import kept_tables, read_kept
+from martfl.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+KEPT = ROOT / "results" / "benches" / "payment-h200.json"
+
+
+def market(**changes):
+    numbers = {"information": 0.5, "equal": None, "size": 0.9, "cosine": 0.1, "leave-one-out": 0.2, "cffl": 0.3}
+    plain = {"dataset": "trec", "market": "size", "driver": "information", "seed": 1, "rounds": 5, "sellers": 9}
+    return {**plain, "accuracy": 0.5, "fair": {**numbers, "rffl": 0.4}, "first": {"information": 0.1},
+            "cv": {"information": 0.2}, **changes}  # fmt: skip
+
+
+def test_the_page_shows_the_kept_tables() -> None:
+    page = (ROOT / "docs" / "payment.md").read_text(encoding="utf-8")
+    for text in kept_tables(read_kept(KEPT)):
+        assert text in page
+
+
+def test_means_are_over_seeds_and_gains_over_the_same_seller_s_honest_pay(tmp_path) -> None:
+    runs = [
+        market(fair={**market()["fair"], "information": 0.9}, accuracy=0.6),
+        market(seed=2),
+        market(driver="equal", accuracy=0.52),
+        market(market="noise"),
+        market(market="iid", first={"information": 0.2}),
+        market(market="split 4", driver="size", first={"information": 0.3}),
+    ]
+    file = tmp_path / "paid.json"
+    file.write_text(json.dumps({"machine": "a machine", "measured": runs}))
+    ours, fair, conditions = kept_tables(read_kept(file))
+    assert ours.splitlines()[2] == "| trec | 0.70 | 0.50 | 0.20 | – | +8.0 | – | 1.50 | – | – |"
+    assert fair.splitlines()[2] == "| by value | 0.70 | 0.50 |"
+    assert conditions.startswith("Sellers: trec 9. 5 rounds.") and conditions.endswith("Made on a machine.")
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"machine": "a", "measured": [{"dataset": "trec"}]}'])
+def test_a_file_of_something_else_is_refused(tmp_path, text) -> None:
+    file = tmp_path / "paid.json"
+    file.write_text(text)
+    with pytest.raises(InputError, match="holds no payments of markets"):
+        read_kept(file)
+    with pytest.raises(InputError, match="holds no payments of markets"):
+        read_kept(tmp_path / "missing.json")

@@ -354,7 +354,7 @@ class Pushing(Honest):
 
 
 def test_who_pushes_the_model_out_of_its_range_is_left_out_and_paid(sample):
-    market = sample(settlement={"model_limit": 5.0}, providers=3, conducts={1: Pushing()})
+    market = sample(settlement={"model_limit": 8.0}, providers=3, conducts={1: Pushing()})
     market.run(2)
     assert market.trading.read_epoch(2).phase is Phase.SETTLED
     assert market.names[1] in market.weights(1) and set(market.weights(2)) == {market.names[0], market.names[2]}
@@ -366,12 +366,12 @@ class AtTheEdge(Honest):
     """Brings the model to the edge of its range, and then keeps it inside by a hair."""
 
     def update(self, lesson):
-        return np.full(lesson.model.size, 8.0 if not lesson.model.any() else -0.001)
+        return np.full(lesson.model.size, 8.0 if lesson.before is None else -0.05)
 
 
 def test_who_brought_the_model_to_its_edge_has_no_gain_from_who_steps_over_it(sample):
     """Nobody in particular pushes: nobody is listed, all have their prices, and the bonus is nobody's."""
-    market = sample(settlement={"model_limit": 4.0001}, providers=2, conducts={1: AtTheEdge()})
+    market = sample(settlement={"model_limit": 5.9}, providers=2, conducts={1: AtTheEdge()})
     market.run(2)
     assert market.weights(1) and market.weights(2) == {} and market.trading.read_epoch(2).phase is Phase.SETTLED
     assert all(market.paid(2)[name] == market.price(i, 2) for i, name in enumerate(market.names))

@@ -234,9 +234,7 @@ class Acquirer:
             settler=self.settler,
             journal=self.journal,
             file=base,
-            offers={
-                name: offers[name] for name in sorted(chosen, key=lambda name: (known.get(name, epoch.number), name))
-            },
+            offers={name: offers[name] for name in ordered},
             closed=closed,
         )
 

@@ -51,7 +51,8 @@ def test_who_is_only_looked_at_is_accepted_and_paid_its_price(build, kit):
 
 def test_nobody_is_bought_beyond_the_reward(build):
     """Two asks of 60 % do not fit: the second is not bought, and nobody is short."""
-    market = build(providers=3, asks={0: 6 * 10**17, 1: 6 * 10**17, 2: 10**17})
+    terms = {"reputation": {"dearest": 3.0}}
+    market = build(providers=3, asks={0: 6 * 10**17, 1: 6 * 10**17, 2: 10**17}, terms=terms)
     market.run(1)
     order = market.trading.bought(1)
     assert len(order) == 2 and market.names[2] in order

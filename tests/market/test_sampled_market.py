@@ -181,6 +181,9 @@ def test_a_proof_that_cannot_come_any_more_does_not_stop_the_market(sample):
     market.run(2)
     assert [market.trading.read_epoch(epoch).phase for epoch in (1, 2)] == [Phase.FAILED, Phase.SETTLED]
     assert market.weights(2)
+    failed, stood = market.acquirer.journal.blob(1, "model"), market.acquirer.journal.blob(2, "model")
+    checks = [check for check in audit(market.trading, honest, {1: failed, 2: stood}) if check.name == "model file"]
+    assert [check.ok for check in checks] == [False, True] and "does not stand" in checks[0].detail
 
 
 # --- acquirers that prove something else -----------------------------------------------------------------------------

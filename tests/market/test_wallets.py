@@ -72,7 +72,8 @@ def test_numbers_that_are_no_cosine_are_no_answer(build, score):
 
 def test_a_swarm_that_asks_for_nothing_takes_nobodys_price(build):
     """It may take weight, which is the rule's to give; prices are guaranteed."""
-    market = build(providers=10, asks={**dict.fromkeys(range(2, 10), 0), 0: 10**17, 1: 2 * 10**17}, rows=50)
+    asks = {**dict.fromkeys(range(2, 10), 0), 0: 10**17, 1: 2 * 10**17}
+    market = build(providers=10, asks=asks, rows=50, terms={"reputation": {"dearest": 2.0}})
     market.run(1)
     paid = market.paid(1)
     assert paid[market.names[0]] >= 10**17 and paid[market.names[1]] >= 2 * 10**17
@@ -157,4 +158,4 @@ def test_admission_keeps_its_bounds(prices, known, share, seed):
     new = chosen - known
     assert sum(prices[name] for name in new) <= share * 1000
     assert share == 1 or len(new) < share / (1 - share) * len(old) + 1
-    assert all(name in chosen for name in old if prices[name] <= 2 * 1000 / len(old))
+    assert all(name in chosen for name in old if prices[name] <= 2 * 1000 / len(prices))

@@ -135,6 +135,17 @@ def test_a_changed_model_does_not_leave(market: Path, tmp_path: Path) -> None:
         open_model(replace(held, models={2: changed}), chain)
 
 
+def test_a_model_under_other_terms_does_not_leave(market: Path) -> None:
+    """What names and scales the numbers is held against the chain as well as the numbers."""
+    held = find_held(market)
+    false = replace(held.terms, settlement=replace(held.terms.settlement, scale=held.terms.settlement.scale * 64))
+    with (
+        open_file(market / "chain.sqlite") as chain,
+        pytest.raises(MarketError, match="the terms on chain are not those"),
+    ):
+        open_model(replace(held, terms=false), chain)
+
+
 def test_another_layout_is_refused_with_the_first_name_that_differs(market: Path) -> None:
     terms = find_held(market).terms
     with pytest.raises(MarketError, match=r"0\.weight must be float32\[1, 3\], it is float32\[1, 4\]"):

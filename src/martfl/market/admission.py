@@ -27,24 +27,32 @@ class Admission:
     def admit(self, prices: Mapping[str, int], *, known: Collection[str], rng: np.random.Generator) -> set[str]:
         """Who may be bought.
 
-        Nobody asks more than `dearest` equal parts of the reward, or of the terms' asks where those are more; parts are
-        counted by who is known, so that a swarm cannot make them small.
-        Newcomers' prices sum to at most `newcomers` of the reward, and they are about that share of the sellers, too.
+        Nobody asks for more than `dearest` equal parts of the reward, or of the terms' ask where that is more. There
+        are as many parts as sellers; newcomers count as far as they have places, so that a swarm cannot make them small.
+        Newcomers' prices sum to at most `newcomers` of the reward, and no place takes more than its part of that.
         Where nobody is known, all have places.
         """
         old = {name for name in prices if name in known}
-        most = self.terms.dearest * max(self.reward / max(1, len(old or prices)), self.ask)
-        fair = {name for name, price in prices.items() if price <= most + ROUNDING * self.reward}
+        new = {name: prices[name] for name in sorted(set(prices) - old)}
+        places = self._places(len(old), len(new))
+        most = self.terms.dearest * max(self.reward / max(1, len(old) + places), self.ask)
+        fair = {name for name in old if prices[name] <= most + ROUNDING * self.reward}
         if not old:
-            return fair
-        return (old & fair) | self._drawn({name: prices[name] for name in sorted(fair - old)}, len(old), rng)
+            return {name for name, price in new.items() if price <= most + ROUNDING * self.reward}
+        share = self.terms.newcomers * self.reward
+        part = min(most, max(share / max(1, places), self.ask)) + ROUNDING * self.reward
+        return fair | _drawn({name: price for name, price in new.items() if price <= part}, places, share, rng)
 
-    def _drawn(self, prices: Mapping[str, int], old: int, rng: np.random.Generator) -> set[str]:
-        share, drawn = self.terms.newcomers, set[str]()
-        places = math.inf if share >= 1 else math.ceil(share / (1 - share) * old)
-        left = share * self.reward
-        for name in rng.permutation(list(prices)).tolist():
-            if len(drawn) < places and prices[name] <= left:
-                drawn.add(name)
-                left -= prices[name]
-        return drawn
+    def _places(self, old: int, new: int) -> int:
+        """For newcomers: about their share of the sellers."""
+        share = self.terms.newcomers
+        return new if not old or share >= 1 else min(new, math.ceil(share / (1 - share) * old))
+
+
+def _drawn(prices: Mapping[str, int], places: int, left: float, rng: np.random.Generator) -> set[str]:
+    drawn = set[str]()
+    for name in rng.permutation(list(prices)).tolist():
+        if len(drawn) < places and prices[name] <= left:
+            drawn.add(name)
+            left -= prices[name]
+    return drawn

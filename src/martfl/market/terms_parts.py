@@ -111,7 +111,7 @@ class ReputationTerms:
 
     exclude_after: int = 2
     newcomers: float = 0.5
-    dearest: float = 2.0
+    dearest: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -118,4 +118,4 @@ def _judging(terms: StatedTerms) -> Iterator[Rule]:
     share = terms.reputation.newcomers
     yield 0.0 < share <= 1.0, f"reputation.newcomers must lie in (0, 1], got {share}"
     dearest = terms.reputation.dearest
-    yield dearest >= 1.0, f"reputation.dearest must be at least 1, got {dearest}"
+    yield dearest > 0.0, f"reputation.dearest must be positive, got {dearest}"

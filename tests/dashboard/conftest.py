@@ -20,6 +20,9 @@ from martfl.market import steps as st
 from martfl.market.journal import Journal
 from martfl.market.terms import read_terms, to_toml
 
+AXE = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
+RUN = "const done = arguments[arguments.length - 1]; axe.run(document, {resultTypes: ['violations']}).then(done)"
+SERIOUS = ("serious", "critical")
 CHROMIUM, DRIVER = Path("/usr/bin/chromium"), Path("/usr/bin/chromedriver")
 OPTIONS = DemoOptions(providers=3, epochs=2, attack="forged-score", malicious=0.34, seed=1)
 HOSTILE = "<script>document.title='owned'</script>\"'><img src=x onerror=document.title='owned'>\u202elive&amp;"
@@ -205,6 +208,26 @@ def browser(chromium):
     requests(), complaints()
     yield SimpleNamespace(driver=chromium, size=size, requests=requests, complaints=complaints)
     chromium.get("about:blank")
+
+
+@pytest.fixture
+def look(browser):
+    """`look(address, width, dark)`: what axe finds serious, as `rule: element`; no address: of the page as it is."""
+    if not AXE.is_file():
+        pytest.skip("axe-core is not installed (npm install)")
+
+    def check(address, *, width, dark):
+        browser.size(width, 844, dark=dark)
+        if address is not None:
+            browser.driver.get(address)
+        browser.driver.execute_script("for (const d of document.querySelectorAll('details')) d.open = true")
+        browser.driver.execute_script(AXE.read_text())
+        browser.driver.set_script_timeout(600)
+        found = browser.driver.execute_async_script(RUN)["violations"]
+        bad = [violation for violation in found if violation["impact"] in SERIOUS]
+        return sorted(f"{one['id']}: {node['html'][:90]}" for one in bad for node in one["nodes"])
+
+    return check
 
 
 @pytest.fixture(scope="session")

@@ -1,34 +1,10 @@
 """What axe says of report and page: nothing serious, on a desktop and a phone, in light and dark."""
 
-from pathlib import Path
-
 import pytest
 
 from martfl.dashboard.report import write_report
 
 pytestmark = pytest.mark.browser
-AXE = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
-RUN = "const done = arguments[arguments.length - 1]; axe.run(document, {resultTypes: ['violations']}).then(done)"
-SERIOUS = ("serious", "critical")
-
-
-@pytest.fixture
-def look(browser):
-    """`look(address, width, dark)`: what axe finds serious, as `rule: element`."""
-    if not AXE.is_file():
-        pytest.skip("axe-core is not installed (npm install)")
-
-    def check(address, *, width, dark):
-        browser.size(width, 844, dark=dark)
-        browser.driver.get(address)
-        browser.driver.execute_script("for (const d of document.querySelectorAll('details')) d.open = true")
-        browser.driver.execute_script(AXE.read_text())
-        browser.driver.set_script_timeout(600)
-        found = browser.driver.execute_async_script(RUN)["violations"]
-        bad = [violation for violation in found if violation["impact"] in SERIOUS]
-        return sorted(f"{one['id']}: {node['html'][:90]}" for one in bad for node in one["nodes"])
-
-    return check
 
 
 @pytest.mark.parametrize("dark", [False, True])

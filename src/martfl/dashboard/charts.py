@@ -7,8 +7,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from martfl.dashboard.finding import traits
 from martfl.dashboard.markup import Html, h, join
-from martfl.dashboard.story import EpochStory
+from martfl.dashboard.story import EpochStory, Turn
 from martfl.dashboard.words import role_of
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 640, 72, 20, 18, 42
@@ -85,9 +86,7 @@ def score_chart(epoch: EpochStory, names: Mapping[str, str]) -> Html:
     grid = [_gridline(up, value, "%") for value in up.ticks(3)]
     ticks = [_text(across.at(v), height - BOTTOM + 16, f"{v:.2g}", class_="tick middle") for v in across.ticks(6)]
     order = sorted(turns, key=lambda turn: turn.score or 0.0)
-    marks = [
-        _mark(role_of(turn), across.at(turn.score or 0.0), up.at(turn.weight), names[turn.provider]) for turn in order
-    ]
+    marks = [_mark(turn, across.at(turn.score or 0.0), up.at(turn.weight), names[turn.provider]) for turn in order]
     few = len(turns) <= MOST_NAMES
     tags = []
     for row in ([t for t in order if t.weight], [t for t in order if not t.weight]):
@@ -168,9 +167,10 @@ def shape_of(role: str) -> str:
     return SHAPES.get(role, SHAPES["silent"])
 
 
-def _mark(role: str, x: float, y: float, name: str) -> Html:
+def _mark(turn: Turn, x: float, y: float, name: str) -> Html:
+    role, who = role_of(turn), traits(name, turn.provider, [turn])
     shape = h("path", d=shape_of(role), class_=role_class(role))
-    return h("g", h("title", f"{name}: {role}"), shape, transform=f"translate({x:.1f} {y:.1f})", class_="mark")
+    return h("g", h("title", f"{name}: {role}"), shape, transform=f"translate({x:.1f} {y:.1f})", class_="mark", **who)
 
 
 def _tag(x: float, y: float, name: str, level: int) -> Html:

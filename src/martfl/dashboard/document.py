@@ -10,6 +10,7 @@ from martfl import palette
 from martfl.dashboard.markup import Child, Html, h, join
 
 COLOURS = ("BLUE", "ORANGE", "GREEN", "PURPLE", "SKY", "VERMILION", "YELLOW", "GREY")
+SCRIPTS = ("find.js",)
 
 
 @cache
@@ -27,6 +28,12 @@ def stylesheet() -> str:
     return f":root{{{variables}}}\n{_squeeze(body)}\n" + "\n".join(rules)
 
 
+@cache
+def script() -> str:
+    """What readers can do with a page wherever it is opened; the live page loads the same files."""
+    return "".join(resource(name) for name in SCRIPTS)
+
+
 def resource(name: str) -> str:
     """A text file of this package."""
     return files("martfl.dashboard").joinpath(name).read_text(encoding="utf-8")
@@ -38,14 +45,20 @@ def standalone(title: str, *content: Child, navigation: Html | None = None, subt
         h("meta", http_equiv="Content-Security-Policy", content=standalone_policy()),
         h("meta", name="referrer", content="no-referrer"),
         Html(f"<style>{stylesheet()}</style>"),
+        Html(f"<script>{script()}</script>"),
     ]
     return document(title, head, *content, navigation=navigation, subtitle=subtitle)
 
 
 def standalone_policy() -> str:
-    """Nothing but the style in the file itself, and images in it."""
-    digest = base64.b64encode(hashlib.sha256(stylesheet().encode()).digest()).decode()
-    return f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+    """Nothing but the style and the script in the file itself, and images in it."""
+    style, code = (_digest(text) for text in (stylesheet(), script()))
+    sources = f"style-src '{style}'; script-src '{code}'; img-src data:"
+    return f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'"
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def document(

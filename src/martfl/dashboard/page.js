@@ -53,6 +53,7 @@ async function refresh() {
     section.remove();
     shown.delete(section.id);
   }
+  document.dispatchEvent(new Event("refreshed"));
   say(content.status, "live");
 }
 

@@ -3,6 +3,7 @@
 import re
 
 from martfl.dashboard.charts import bar, bars, role_class, shape_of
+from martfl.dashboard.finding import traits
 from martfl.dashboard.markup import Html, h, section
 from martfl.dashboard.saving import payments_link
 from martfl.dashboard.story import Story, Turn
@@ -69,6 +70,7 @@ def _row(story: Story, address: str, *, demo: bool, share: float) -> Html:
         h("td", rest, marks[-MOST_MARKS:], class_="marks"),
         [h("td", money(story, value), class_="number", data_label=name) for name, value in amounts.items()],
         h("td", bar(share, "s2")),
+        **traits(label(story, address), address, turns.values()),
     )
 
 
@@ -119,6 +121,7 @@ def view(story: Story, address: str, *, opened: bool = False, latest: int | None
         h("p", words),
         id=anchor(address),
         open=opened,
+        **traits(label(story, address), address, turns.values()),
     )
 
 

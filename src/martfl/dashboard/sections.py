@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from martfl.dashboard import costs, people
 from martfl.dashboard.charts import line_chart, score_chart
+from martfl.dashboard.finding import finder, traits
 from martfl.dashboard.markup import Html, h, join, section
 from martfl.dashboard.people import role_badge
 from martfl.dashboard.story import STAGES, Alarm, EpochStory, Story, Turn
@@ -44,6 +45,7 @@ def sections(story: Story, *, detailed: int | None = None) -> dict[str, Html]:
         "summary": _summary(story),
         "alarms": _alarms(story),
         "timeline": _timeline(story),
+        **({"find": found} if (found := finder(story)) else {}),
         "providers": people.overview(story),
         "accuracy": _accuracy(story),
         "decisions": _decisions(story, len(shown)),
@@ -262,8 +264,9 @@ def _turn(story: Story, turn: Turn) -> list[Html]:
     why = f"{turn.offence}: {turn.evidence}" if turn.offence and turn.evidence else turn.offence or turn.reason
     why += f"; its update added {brief(turn.value)}" if turn.value else ""
     name, role = h("th", party_link(story, turn.provider), scope="row"), h("td", role_badge(role_of(turn)))
-    first = h("tr", name, role, order, class_="told" if why else None)
-    return [first, h("tr", h("td", h("bdi", why), class_="why", colspan=len(DECISIONS)))] if why else [first]
+    who = traits(label(story, turn.provider), turn.provider, [turn])
+    first = h("tr", name, role, order, class_="told" if why else None, **who)
+    return [first, h("tr", h("td", h("bdi", why), class_="why", colspan=len(DECISIONS)), **who)] if why else [first]
 
 
 def _market(story: Story) -> Html:

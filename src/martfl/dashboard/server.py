@@ -8,6 +8,7 @@ import hashlib
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import parse_qs
 
 from fastapi import FastAPI, Request
@@ -21,7 +22,7 @@ from fastapi.responses import (
     StreamingResponse,
 )
 
-from martfl.dashboard.document import document, resource, standalone_policy, stylesheet
+from martfl.dashboard.document import SCRIPTS, document, resource, standalone_policy, stylesheet
 from martfl.dashboard.guard import COOKIE, PageGuard
 from martfl.dashboard.markup import Html, h
 from martfl.dashboard.report import render_report
@@ -34,6 +35,7 @@ DETAILED = 12  # epochs that the page shows in full; the report has all
 MOST_STREAMS = 32
 STILL_HERE = 15.0  # seconds between two signs of life on a quiet stream
 LONGEST_FORM = 4096
+PAGE = "page.js"  # what only the live page does
 
 
 @dataclass
@@ -53,7 +55,7 @@ class LivePage:
         head = [
             h("link", rel="stylesheet", href="style.css"),
             h("meta", name="martfl-sections", content=have),
-            h("script", src="page.js", defer=True),
+            [h("script", src=name, defer=True) for name in (*SCRIPTS, PAGE)],
         ]
         status = h("p", _status(story), id="status", role="status", aria_live="polite")
         subtitle = "A market for model updates, live. This page only reads."
@@ -119,9 +121,12 @@ def _add_files(app: FastAPI) -> None:
     async def style() -> Response:
         return Response(stylesheet(), media_type="text/css")
 
-    @app.get("/page.js", response_model=None)
-    async def script() -> Response:
-        return Response(resource("page.js"), media_type="text/javascript")
+    for name in (*SCRIPTS, PAGE):
+        app.get(f"/{name}", response_model=None)(partial(_script, name))
+
+
+async def _script(name: str) -> Response:
+    return Response(resource(name), media_type="text/javascript")
 
 
 def _add_login(app: FastAPI, guard: PageGuard) -> None:

@@ -24,7 +24,7 @@ def page(serve, made_up):
 
 
 def test_every_answer_carries_the_policy(page):
-    for path in ("", "sections", "style.css", "page.js", "find.js", "report.html", "nothing"):
+    for path in ("", "sections", "style.css", "page.js", "find.js", "save.js", "report.html", "nothing"):
         answer = get(page + path)
         policy = answer.headers["content-security-policy"]
         assert policy.startswith("default-src 'none'") and "unsafe" not in policy and "http" not in policy

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from martfl.dashboard.finding import traits
 from martfl.dashboard.markup import Html, h, join
+from martfl.dashboard.saving import figure
 from martfl.dashboard.story import EpochStory, Turn
 from martfl.dashboard.words import role_of
 
@@ -16,7 +17,7 @@ WIDTH, LEFT, RIGHT, TOP, BOTTOM = 640, 72, 20, 18, 42
 INSET = 14  # from the left edge to the first point, so that the two axes' labels stay apart
 MOST_NAMES = 24  # beyond this many points names would only hide them
 LONGEST_TAG, LETTER, MOST_LEVELS = 12, 7.0, 5  # letters of a name, their width, and how many names stand above another
-ROW = 22
+SCORED = ("provider", "address", "decision", "score", "weight")
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,9 @@ def line_chart(
     axis_names = [_text((LEFT + WIDTH - RIGHT) / 2, height - 3, x, class_="axis middle")]
     picture = _svg(height, title, [*grid, *labels, *lines, *axis_names])
     legend = _legend([(f"s{number % 8}", name) for number, name in enumerate(series)]) if len(series) > 1 else None
-    return h("figure", h("figcaption", y), picture, legend)
+    places = [dict(line) for line in series.values()]
+    rows = [(at, *(line.get(at) for line in places)) for at in sorted({point[0] for point in points})]
+    return figure(h("figcaption", y), picture, legend, columns=(x, *(name or y for name in series)), rows=rows)
 
 
 def score_chart(epoch: EpochStory, names: Mapping[str, str]) -> Html:
@@ -98,17 +101,20 @@ def score_chart(epoch: EpochStory, names: Mapping[str, str]) -> Html:
     picture = _svg(height, title, [*grid, *ticks, *marks, *(tags if few else []), axis])
     roles = dict.fromkeys(role_of(turn) for turn in turns)
     legend = h("ul", [h("li", _swatch(role), role) for role in roles], class_="legend")
-    return h("figure", h("figcaption", "weight in the new model"), picture, legend)
+    rows = [(names[turn.provider], turn.provider, role_of(turn), turn.score, turn.weight) for turn in turns]
+    return figure(h("figcaption", "weight in the new model"), picture, legend, columns=SCORED, rows=rows)
 
 
 def bars(rows: Sequence[tuple[str, float, str]], *, title: str, kind: str = "s0") -> Html:
-    """Horizontal bars: name, value, the value in words."""
-    most = max((value for _, value, _ in rows), default=0.0) or 1.0
+    """Horizontal bars: name, value, the value in words. Nothing is drawn of a value below zero."""
+    most = max((value for _, value, _ in rows), default=0.0)
+    whole = most if most > 0 else 1.0
     lines = [
-        h("tr", h("th", name, scope="row"), h("td", bar(value / most, kind)), h("td", words, class_="number"))
+        h("tr", h("th", name, scope="row"), h("td", bar(max(value, 0) / whole, kind)), h("td", words, class_="number"))
         for name, value, words in rows
     ]
-    return h("table", h("caption", title), h("tbody", lines), class_="bars")
+    table = h("table", h("caption", title), h("tbody", lines), class_="bars")
+    return figure(table, columns=("name", "value", "in words"), rows=rows)
 
 
 def stack(parts: Sequence[tuple[str, int, str, str]], *, title: str) -> Html:
@@ -121,7 +127,10 @@ def stack(parts: Sequence[tuple[str, int, str, str]], *, title: str) -> Html:
         at += width
     picture = h("svg", pieces, viewBox=f"0 0 {WIDTH} 26", role="img", aria_label=title, preserveAspectRatio="none")
     legend = [h("li", _square(kind), f"{name}: {words}") for name, value, words, kind in parts if value]
-    return h("figure", h("figcaption", title), picture, h("ul", legend, class_="legend"), class_="stack")
+    named = h("ul", legend, class_="legend")
+    rows = [(name, value, words) for name, value, words, _ in parts]
+    columns = ("name", "value", "in words")
+    return figure(h("figcaption", title), picture, named, columns=columns, rows=rows, class_="stack")
 
 
 def _padded(values: Sequence[float], unit: str) -> tuple[float, float]:

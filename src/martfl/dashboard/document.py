@@ -10,7 +10,7 @@ from martfl import palette
 from martfl.dashboard.markup import Child, Html, h, join
 
 COLOURS = ("BLUE", "ORANGE", "GREEN", "PURPLE", "SKY", "VERMILION", "YELLOW", "GREY")
-SCRIPTS = ("find.js",)
+SCRIPTS = ("find.js", "save.js")
 
 
 @cache

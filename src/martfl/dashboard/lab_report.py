@@ -137,5 +137,6 @@ def _rendered(experiment: Path, folder: Path) -> list[Html]:
         render_figure(results).savefig(stream, format="svg")
         source = "data:image/svg+xml;base64," + base64.b64encode(stream.getvalue()).decode()
         title = results.experiment.title
-        found.append(section("figure", "Figure", h("div", h("img", src=source, alt=title), class_="paper")))
+        link = h("p", h("a", "Save as SVG", href=source, download="figure.svg"))
+        found.append(section("figure", "Figure", h("div", h("img", src=source, alt=title), class_="paper"), link))
     return found

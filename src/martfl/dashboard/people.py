@@ -130,10 +130,8 @@ def _bars(story: Story, turns: dict[int, Turn]) -> list[Html]:
     if not turns:
         return []
     weights = [(f"epoch {n}", turn.weight, percent(turn.weight)) for n, turn in turns.items()]
-    pay = [
-        (f"epoch {n}", float(turn.paid), _pay_words(story, turn)) for n, turn in turns.items() if turn.paid is not None
-    ]
-    added = [(f"epoch {n}", max(turn.value.added, 0.0), brief(turn.value)) for n, turn in turns.items() if turn.value]
+    pay = [(f"epoch {n}", turn.paid, _pay_words(story, turn)) for n, turn in turns.items() if turn.paid is not None]
+    added = [(f"epoch {n}", turn.value.added, brief(turn.value)) for n, turn in turns.items() if turn.value]
     drawn = [bars(weights, title="Weight in the new model", kind="s0")]
     drawn += [bars(added, title=ADDED, kind="s1")] if added else []
     return [*drawn, bars(pay, title="Paid, epoch by epoch", kind="s2")] if pay else drawn

@@ -1,11 +1,14 @@
-"""Tables that readers can take along: a link that holds the file itself, so that a page without scripts can save it."""
+"""What readers can take along: tables as links that hold the file itself, charts as figures that carry their numbers.
+
+The script save.js makes files of figures; without scripts its buttons are not shown.
+"""
 
 import csv
 import io
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
-from martfl.dashboard.markup import Html, h
+from martfl.dashboard.markup import Child, Html, h
 from martfl.dashboard.story import Story
 from martfl.dashboard.words import label, role_of
 
@@ -40,12 +43,27 @@ def payments_link(story: Story) -> Html | None:
 
 def csv_link(name: str, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> Html:
     """A link that saves these rows as a CSV file."""
+    data = "data:text/csv;charset=utf-8," + quote(csv_text(columns, rows))
+    return h("p", h("a", f"Save as {name}", href=data, download=name), " (amounts in the smallest unit)")
+
+
+def figure(
+    *content: Child, columns: Sequence[str], rows: Iterable[Iterable[object]], class_: str | None = None
+) -> Html:
+    """A chart that can be saved: as a picture, and as the numbers behind it."""
+    buttons = [h("button", kind.upper(), type="button", data_save=kind) for kind in ("svg", "csv")]
+    return h(
+        "figure", content, h("p", "Save as", buttons, class_="save"), class_=class_, data_csv=csv_text(columns, rows)
+    )
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """The rows as a CSV file."""
     written = io.StringIO()
     table = csv.writer(written)
-    table.writerow(columns)
+    table.writerow(_cell(name) for name in columns)
     table.writerows([_cell(value) for value in row] for row in rows)
-    data = "data:text/csv;charset=utf-8," + quote(written.getvalue())
-    return h("p", h("a", f"Save as {name}", href=data, download=name), " (amounts in the smallest unit)")
+    return written.getvalue()
 
 
 def _cell(value: object) -> object:

@@ -17,8 +17,9 @@ from web3.contract.contract import ContractFunction, ContractFunctions
 
 from martfl.chain import events as ev
 from martfl.chain.compile import compiled
+from martfl.chain.deployment import NO_TOKEN, ContractTerms, SampledStart, Sampling
 from martfl.chain.network import Chain, Receipt, RevertedError, receipt_of
-from martfl.chain.state import NO_TOKEN, ContractTerms, Listing, Offer, ProofState, Publication, SampledStart, Sampling
+from martfl.chain.state import Listing, Offer, ProofState, Publication
 from martfl.chain.trading import Done, Trading, addresses, ask, named, put, words
 from martfl.errors import InputError
 from martfl.settlement.sampled import curve

@@ -24,20 +24,10 @@ from web3.types import BlockIdentifier
 
 from martfl.chain import events as ev
 from martfl.chain.compile import compiled
+from martfl.chain.deployment import NO_TOKEN, Deadlines, PostedTerms
 from martfl.chain.network import Chain, ChainError, Receipt, RevertedError
 from martfl.chain.signing import signature_words
-from martfl.chain.state import (
-    NO_TOKEN,
-    Deadlines,
-    EpochState,
-    Offer,
-    Phase,
-    PostedTerms,
-    ProviderState,
-    SignedClaim,
-    SignedCommit,
-    State,
-)
+from martfl.chain.state import EpochState, Offer, Phase, ProviderState, SignedClaim, SignedCommit, State
 from martfl.values import Json
 
 E = TypeVar("E", bound=ev.Event)

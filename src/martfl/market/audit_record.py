@@ -11,8 +11,9 @@ from hexbytes import HexBytes
 from web3.contract import Contract
 
 from martfl.chain import events as ev
+from martfl.chain.deployment import BASIS, Deadlines
 from martfl.chain.history import History, PastEvent
-from martfl.chain.state import BASIS, Deadlines, Phase, price_of
+from martfl.chain.state import Phase, price_of
 from martfl.chain.trading import Trading
 from martfl.market.errors import MarketError
 from martfl.values import Settings

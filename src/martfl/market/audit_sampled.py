@@ -8,8 +8,8 @@ from eth_utils.address import to_canonical_address
 from eth_utils.crypto import keccak
 
 from martfl.chain import events as ev
+from martfl.chain.deployment import Sampling
 from martfl.chain.sampled import SampledTrading
-from martfl.chain.state import Sampling
 from martfl.market.audit_record import Answer, EpochRecord
 from martfl.market.errors import MarketError
 from martfl.settlement.keccak import word

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from martfl.chain import events as ev
+from martfl.chain.deployment import Deadlines
 from martfl.chain.network import RevertedError
-from martfl.chain.state import MAX_PROVIDERS, Deadlines, Offer, Phase, SignedCommit, State
+from martfl.chain.state import MAX_PROVIDERS, Offer, Phase, SignedCommit, State
 from martfl.market import messages as ms
 from martfl.market.asking import Asking
 from martfl.market.desk import Desk
@@ -177,8 +178,8 @@ class Epoch:
 
         def send() -> Acceptance:
             open_ = {State.BOUGHT, State.REVEALED} if self.asking.now() <= self.times.keys else {State.REVEALED}
-            named = [name for name in sorted(purchases.here) if name not in shares]
-            chosen = tuple(name for name in named if self._state(name) in open_)[:MAX_PROVIDERS]
+            named, read = sorted(purchases.here.keys() - shares.keys()), self.act.trading.read_provider
+            chosen = tuple(name for name in named if read(self.number, name).state in open_)[:MAX_PROVIDERS]
             if not chosen:
                 return Acceptance(providers=(), sent=None)
             account, key = self.act.account, self.act.key("accept")
@@ -283,16 +284,12 @@ class Epoch:
         """The file that this epoch published."""
         return self.journal.blob(self.number, "model") or b""
 
-    def _state(self, name: str) -> State:
-        return self.act.trading.read_provider(self.number, name).state
-
     def _signed(self, name: str) -> SignedCommit | None:
         kept = self.journal.blob(self.number, f"signed {name}") or b""
         return self.asking.read(ms.Committed, name, lambda: read_signed(name, kept))
 
     def _shown(self, name: str, answer: ms.Offered, digest: bytes) -> Shown | None:
-        trading, epoch = self.act.trading, self.number
-        place = OfferContext(trading.chain.chain_id, trading.address, epoch, trading.read_epoch(epoch).reward)
+        place = OfferContext.of(self.act.trading, self.number)
         return self.asking.read(ms.Offered, name, lambda: read_offer(name, answer, digest=digest, place=place))
 
     def _relay(self, entries: list[SignedCommit], step: str) -> Sent:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from eth_account.signers.local import LocalAccount
 
-from martfl.chain.state import Deadlines, Offer, Phase, ProviderState
+from martfl.chain.deployment import Deadlines
+from martfl.chain.state import Offer, Phase, ProviderState
 from martfl.chain.trading import Trading
 from martfl.market import messages as ms
 from martfl.market.errors import MarketError

@@ -13,8 +13,9 @@ from functools import partial
 from eth_utils.crypto import keccak
 
 from martfl.chain import events as ev
+from martfl.chain.deployment import Deadlines
 from martfl.chain.network import RevertedError
-from martfl.chain.state import MAX_PROVIDERS, Deadlines, Offer, State, price_of
+from martfl.chain.state import MAX_PROVIDERS, Offer, State, price_of
 from martfl.errors import MartflError
 from martfl.market import messages as ms
 from martfl.market.asking import Asking

@@ -9,7 +9,8 @@ from eth_account.signers.local import LocalAccount
 from numpy.typing import NDArray
 
 from martfl.arrays import Integers, Reals
-from martfl.chain.state import ExactStart, Listing, Offer, SampledStart
+from martfl.chain.deployment import ExactStart, SampledStart
+from martfl.chain.state import Listing, Offer
 from martfl.chain.trading import Done, Trading
 from martfl.market.link import Clock
 from martfl.settlement.fixed_point import Overflow, Quantised

@@ -151,7 +151,7 @@ class TorchTask(Task):
         with self._alone(0), torch.no_grad():
             self.put(np.asarray(model, np.float32))
             self.module.eval()
-            for inputs, target in self._source(data).ordered(self.batch):
+            for inputs, target in self._source(data).ordered(self._judged_at_once):
                 output = self._call(inputs)
                 kept.append({n: t.cpu() for n, t in self._judging.look(output, _moved(target, self._device)).items()})
         return {name: torch.cat([part[name] for part in kept]).numpy() for name in kept[0]} if kept else {}
@@ -164,6 +164,11 @@ class TorchTask(Task):
         with self._alone(0):
             module = self.make().to(self._device)
             return module, _flat(self.named(module))
+
+    @property
+    def _judged_at_once(self) -> int:
+        """Rows: a GPU has room for more than it is trained with, and waits for launches otherwise."""
+        return self.batch if self._device.type == "cpu" else max(self.batch, 32)
 
     @cached_property
     def _judging(self) -> Judging:

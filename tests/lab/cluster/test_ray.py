@@ -83,6 +83,7 @@ def test_a_lost_machine_costs_nothing_but_time(cluster: Any, file: Path, tmp_pat
     assert figures(tmp_path / "far/grid") == figures(tmp_path / "near/grid")
 
 
+@pytest.mark.long
 @pytest.mark.xdist_group("ray")
 def test_an_interrupted_driver_leaves_what_has_come(cluster: Any, file: Path, tmp_path: Path) -> None:
     process = start(file, tmp_path / "runs", cluster.address)

@@ -160,6 +160,32 @@ def test_terms_that_break_a_rule(values, words):
         read_terms({**LEAST, **values})
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"money": {"reward": 10, "ask": 10, "minimum_deposit": 15}},
+        {"money": {"ask": 0}},
+        {"deadlines": {"settle": 2**32}},
+        {"deadlines": {"keys": 1801, "commit": 1801, "publish": 901, "margin": 900}},
+        {"deadlines": {"settle": 3600, "margin": 900}, "settlement": {"scheme": "sampled"}},
+        {"settlement": {"samples": 126, "providers": 128}},
+        {"settlement": {"samples": 1, "providers": 1, "epochs": 1}},
+        {"settlement": {"bits": 2}},
+        {"settlement": {"bits": 32}},
+        {"settlement": {"scheme": "sampled", "vdf_steps": 2**24}},
+        {"settlement": {"scheme": "sampled", "vdf_steps": 2**63 - 1}},
+        {"scoring": {"baselines": 5, "answers": 5}},
+        {"scoring": {"sketch": 0}},
+        {"reputation": {"exclude_after": 0, "newcomers": 1.0}},
+        {"chain": {"since": 0}},
+    ],
+    ids=str,
+)
+def test_the_last_value_that_a_rule_allows_is_allowed(values):
+    stated = asdict(read_terms({**LEAST, **values}))
+    assert all(stated[section][name] == value for section, part in values.items() for name, value in part.items())
+
+
 def test_files_that_are_no_terms(tmp_path):
     path = tmp_path / "market.toml"
     with pytest.raises(TermsError, match="not readable"):

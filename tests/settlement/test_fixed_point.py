@@ -94,3 +94,9 @@ def test_it_imports_without_the_cryptographic_libraries():
         "sys.exit(any(m.split('.')[0] in ('py_arkworks_bls12381', 'zksnake', 'web3', 'torch') for m in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("largest", [0.0, -1.0, float("inf"), float("nan")])
+def test_a_scale_needs_a_positive_finite_range(largest):
+    with pytest.raises(SettlementError, match="must be positive and finite"):
+        scale_for(largest)

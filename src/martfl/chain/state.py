@@ -92,7 +92,7 @@ class EpochState:
     deposit: int
     reward: int
     spent: int  # sum of all prices
-    delivered: int  # of those, of who delivered
+    delivered: int  # the part of it owed to those who delivered
     bought: int
     silent: int  # of those: neither accepted nor revealed nor listed
     revealed: int  # of those: open to refutation

@@ -1,6 +1,6 @@
 """What an audit computes again of an epoch's end: its phase, who is owed what, and that no unit is lost or made.
 
-settled   price, and (reward − all prices)·weight / 65536 to who is in the model; the rest and the penalty return
+settled   price, and (reward − all prices)·weight / 65536 to those in the model; the rest and the penalty return
 failed    prices; the rest of the reward returns, the penalty is nobody's
 empty     all returns
 """

@@ -26,7 +26,7 @@ class SampledAudit:
     record: EpochRecord
 
     def listing(self) -> Answer:
-        """Who is in the model is listed with what it was bought with; the nonces are the seals of all of them."""
+        """Everybody in the model is listed with the offer that was bought; the nonces are all their seals."""
         published = self.record.history.entries_of(ev.RootPublished, self.record.epoch)
         if not published:
             return None

@@ -84,7 +84,7 @@ class Desk:
     # --- what a rule may do ----------------------------------------------------------------------------------------
 
     def score(self, baseline: Reals) -> Doubles:
-        """Cosines under encryption [n]; NaN for who gave no valid answer, and for all where the baseline is zero."""
+        """Cosines under encryption [n]; NaN where there was no valid answer, and everywhere if the baseline is zero."""
         if not np.any(baseline):
             return np.full(len(self.providers), np.nan)
         number = len(self.baselines)
@@ -97,7 +97,7 @@ class Desk:
         return np.array([np.nan if score is None else score for score in given])
 
     def buy(self, providers: Sequence[int]) -> Mapping[int, Reals]:
-        """Buy at their asks; who is not sold, not affordable or does not deliver is missing from the answer.
+        """Buy at their asks. The answer lacks those who do not sell, cannot be afforded, or do not deliver.
 
         An update whose scores were forged is bought and paid like others, and not shown to the rule; nor is one of
         zeros, which has no direction that anybody could be judged by.
@@ -126,7 +126,7 @@ class Desk:
     # --- parts -----------------------------------------------------------------------------------------------------
 
     def _guarded(self, names: list[str]) -> list[str]:
-        """Newcomers may take their share of the reward and no more, once there is anybody else to buy from."""
+        """Once there is anybody else to buy from, newcomers get at most their share of the reward."""
         if not self.trusted:
             return names
         bought = self.purchases.prices()

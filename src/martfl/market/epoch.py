@@ -90,9 +90,9 @@ class Epoch:
         return done
 
     def invite(self, file: bytes, invited: list[str], names: Mapping[str, str]) -> Invited:
-        """Send the model to who is invited; they train, and sign commitments for us to send.
+        """Send the model to those who are invited; they train, and sign commitments for us to send.
 
-        Who is not ready when the margin begins sends its own.
+        Providers that are not ready when the margin begins send their own.
         """
 
         def ask() -> Invited:
@@ -111,7 +111,7 @@ class Epoch:
         return self.journal.once(self.number, Invited, ask)
 
     def relay(self, invited: Invited) -> None:
-        """Send the signed commitments, many in one transaction; who has sent its own is skipped by the contract."""
+        """Send the signed commitments, many in one transaction; the contract skips whoever has sent its own."""
 
         def send() -> Relayed:
             signed = [entry for name in invited.signed if (entry := self._signed(name)) is not None]
@@ -147,8 +147,8 @@ class Epoch:
     def shares(self, desk: Desk, weights: Mapping[str, float]) -> Shares:
         """Integer weights of what was delivered, such that the next model can be published.
 
-        Who pushes it out of its range, the hardest first, is paid its price and left out: a sum that no contract takes
-        would cost the penalty. Where nobody is left, the model stays as it is.
+        Providers that push it out of its range are left out, the hardest pushers first, and still paid: a sum that no
+        contract takes would cost the penalty. Where nobody is left, the model stays as it is.
         """
         left = dict(weights)
         while True:
@@ -171,9 +171,9 @@ class Epoch:
         return {name: Share(desk.purchases.here[name], unit) for name, unit in pairs}
 
     def accept(self, purchases: Purchases, shares: Shares) -> None:
-        """Say on chain who delivered and is not in the aggregate; publication says it of those who are.
+        """Say on chain who delivered but is not in the aggregate; publishing says it of those who are.
 
-        Who is left out here puts its key on chain, and is accepted then.
+        Those left out here put their keys on chain, and are accepted then.
         """
 
         def send() -> Acceptance:

@@ -65,7 +65,7 @@ class FileHeader:
 
 
 def peek(data: bytes) -> FileHeader:
-    """A file's own description, for who does not know yet what to expect."""
+    """A file's own description, for readers that do not know yet what to expect."""
     if len(data) < HEADER_BYTES:
         raise FileError(f"a header of {HEADER_BYTES} bytes expected, got {len(data)}")
     magic, version, number, _, epoch, count, scale = _FIELDS.unpack(data[: _FIELDS.size])

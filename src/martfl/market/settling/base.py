@@ -135,7 +135,7 @@ class Settler(Protocol):
         """The next model's file: the old one plus the updates at their weights; without shares the same file."""
 
     def publish(self, act: Acting, file: bytes, shares: Shares) -> Done:
-        """Put the next model on chain, with who is in it."""
+        """Put the next model on chain, with the list of those in it."""
 
     def prove(self, act: Acting, base: bytes, file: bytes, shares: Shares) -> dict[str, Done]:
         """Whatever the chain wants of the acquirer between publication and a model that stands.

@@ -97,7 +97,7 @@ def test_a_restart_forgets_nothing(meter, tmp_path):
         spend(meter, baseline=baseline)
     meter.close()
     again = Meter(tmp_path / "meter.sqlite")
-    with pytest.raises(MarketError):
+    with pytest.raises(MarketError, match="3 scores were given"):
         spend(again, baseline=3)
     spend(again, baseline=2)
     again.close()

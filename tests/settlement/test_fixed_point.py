@@ -79,7 +79,7 @@ def test_only_flat_vectors_that_are_not_empty(bad):
 
 @pytest.mark.parametrize("settings", [{"scale": 0.0}, {"scale": np.nan}, {"scale": -1.0}, {"scale": 1.0, "bits": 1}])
 def test_bad_terms_are_refused(settings):
-    with pytest.raises(SettlementError):
+    with pytest.raises(SettlementError, match=r"scale must be positive and finite|bit width lies in"):
         FixedPoint(**settings)
 
 

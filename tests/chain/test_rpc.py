@@ -136,7 +136,7 @@ def test_a_restarted_program_finds_its_step(market, connect, tmp_path):
     node, chain, contract = market
     chain.ask("evm_setAutomine", False)
     first = connect(node, timeout=0.2, store=tmp_path / "pending.db")
-    with pytest.raises(ChainError):
+    with pytest.raises(ChainError, match="add"):
         first.send(first.seen(contract).functions.add(5), account=first.accounts[1], key="add")
     first.close()
     chain.mine()

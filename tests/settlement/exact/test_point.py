@@ -52,7 +52,7 @@ def test_the_base_point_encodes_as_the_standard_says():
     ],
 )
 def test_bad_eip2537_points_are_refused(data):
-    with pytest.raises(PointError, match=r"at infinity|not a point of the subgroup|bytes expected"):
+    with pytest.raises(PointError, match=r"at infinity|not a point of the subgroup|bytes expected|16 zero bytes"):
         Commitment.from_eip2537(data)
 
 

@@ -100,7 +100,7 @@ def test_a_changed_point_of_phase_1_is_refused(powers, name, data):
     table = getattr(powers.powers, name)
     at = data.draw(st.integers(0, len(table) - 1))
     changed = replace(powers, powers=replace(powers.powers, **{name: shifted(table, at)}))
-    with pytest.raises(CeremonyError, match="do not fit together"):
+    with pytest.raises(CeremonyError, match=r"do not fit together|than its record|zeroth powers"):
         ceremony.prepare(changed, R1CS)
 
 
@@ -157,7 +157,7 @@ def test_a_contribution_cannot_be_moved_renamed_or_left_out(finished):
         (replace(ann, by="Eve"), ben, delta, cleo), (ann, ben, replace(delta, phase=3), cleo),
     ):  # fmt: skip
         record = replace(finished.transcript, contributions=contributions)
-        with pytest.raises(CeremonyError, match=r"the proof of knowing its part of|ceremony"):
+        with pytest.raises(CeremonyError, match=r"proof of knowing its part|not a contribution of phase"):
             ceremony.check(replace(finished, transcript=record), R1CS)
 
 

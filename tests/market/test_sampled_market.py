@@ -145,7 +145,7 @@ def posted(market, **changes):
     return SampledTrading.deploy(market.chain, terms=terms, account=market.buyer)
 
 
-OTHER = {
+OTHER_SAMPLING = {
     "samples": 1,
     "parameters": 10,
     "vdf_steps": 264,
@@ -158,7 +158,7 @@ OTHER = {
 def test_a_contract_that_samples_otherwise_than_its_terms_is_not_joined(sample):
     """Fewer parameters to draw from, for example, and the others could be anything."""
     market = sample(providers=1)
-    for field, other in OTHER.items():
+    for field, other in OTHER_SAMPLING.items():
         with pytest.raises(MarketError, match="the contract samples as"):
             join(market, posted(market, **{field: other}))
 

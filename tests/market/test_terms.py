@@ -14,7 +14,7 @@ from martfl.tasks import Layout, LayoutError, Part, as_task
 
 LEAST = {"name": "digits", "task": {"entry": "module:function"}}
 TERMS = read_terms(LEAST)
-OTHER = {
+OTHER_VALUES = {
     "token": "0x" + "11" * 20,
     "setup": "alone",
     "rule": "martfl",
@@ -44,7 +44,7 @@ def changed(section, name):
     elif isinstance(value, bool):
         new = not value
     elif isinstance(value, str):
-        new = SCHEMES[section] if name == "scheme" else OTHER.get(name, value + "1")
+        new = SCHEMES[section] if name == "scheme" else OTHER_VALUES.get(name, value + "1")
     else:
         new = value / 2 if isinstance(value, float) else value + 1
     return replace(TERMS, **{section: replace(part, **{name: new})})

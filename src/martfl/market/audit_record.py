@@ -18,7 +18,7 @@ from martfl.chain.trading import Trading
 from martfl.market.errors import MarketError
 from martfl.values import Settings
 
-Answer = tuple[bool, str] | None  # whether it holds, and what was found; None: there is nothing to ask
+Finding = tuple[bool, str] | None  # whether it holds, and what was found; None: there is nothing to ask
 
 
 @dataclass(frozen=True)

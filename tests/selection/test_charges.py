@@ -194,3 +194,10 @@ def test_evidence_is_averaged_over_deliveries_and_never_without_limit() -> None:
     assert charged(RULE, None, record(), Charge(-1e6)).evidence == -LASTING
     copied = record(evidence=50.0, code=Code.COPY)  # says nothing about what is delivered now
     assert charged(RULE, copied, record(), Charge(4.0)).evidence == 4.0
+
+
+def test_the_smaller_side_is_the_likelier_one_by_half_its_odds() -> None:
+    facts = known(15, 5)
+    assert accused(facts, range(15, 20)).majority == pytest.approx(0.5 * np.log(3))
+    assert accused(facts, range(15)).majority == pytest.approx(-0.5 * np.log(3))
+    assert accused(known(10, 10), range(10)).majority == 0.0

@@ -147,9 +147,8 @@ class Epoch:
     def shares(self, desk: Desk, weights: Mapping[str, float]) -> Shares:
         """Integer weights of what was delivered, such that the next model can be published.
 
-        Providers that push it out of its range are left out, the hardest pushers first, and still paid: a sum that no
-        contract takes would cost the penalty. Where nobody is left, or nobody pushes hard, the model
-        stays as it is.
+        Providers that push it hard out of its range are left out, and still paid: a sum that no contract takes would
+        cost the penalty. Where nobody is left, or nobody pushes hard, the model stays as it is.
         """
         left = dict(weights)
         while True:
@@ -159,12 +158,9 @@ class Epoch:
                 return shares
             except RangeError as error:
                 pusher = desk.hardest_push(shares)
-                if pusher is None:
-                    buyer, why = self.act.account.address, f"nobody is listed, the model stays as it is: {error}"
-                    self.journal.remark(self.number, buyer, "out of range", why)
-                    return {}
-                self.journal.remark(self.number, pusher, "out of range", f"left out of the aggregate: {error}")
-                del left[pusher]
+                blamed, what = (pusher, "left out") if pusher else (self.act.account.address, "nobody is listed")
+                self.journal.remark(self.number, blamed, "out of range", f"{what}: {error}")
+                left = {name: weight for name, weight in left.items() if pusher and name != pusher}
 
     def _weighed(self, desk: Desk, weights: Mapping[str, float]) -> Shares:
         """The heaviest, where there are more than fit."""

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from martfl.amounts import COIN
-from martfl.bench.exchange import acquirers, both, forgers, oracles, relays, sellers, small
+from martfl.bench.exchange import acquirers, both, forgers, markets, oracles, relays, sellers, small
 from martfl.bench.exchange.play import STRATEGIES, UnfairPlay
 
 __all__ = [
-    "ExchangeReport", "Played", "acquirers", "bench_exchange", "both", "forgers", "oracles", "relays", "sellers",
-    "small",
+    "ExchangeReport", "Played", "acquirers", "bench_exchange", "both", "forgers", "markets", "oracles", "relays",
+    "sellers", "small",
 ]  # fmt: skip
 
 

@@ -111,6 +111,14 @@ class AnvilChain(RpcChain):
         self.ask("anvil_setBlockTimestampInterval", 1)
         return self
 
+    def pool_size(self) -> int:
+        """Transactions that wait for a block."""
+        return int(self.ask("txpool_status")["pending"], 16)
+
+    def seen(self, contract):
+        """The contract through this client."""
+        return self.web3.eth.contract(address=contract.address, abi=contract.abi)
+
     def mine(self, blocks: int = 1) -> None:
         self.ask("anvil_mine", hex(blocks))
 
@@ -219,3 +227,42 @@ def eventually():
             time.sleep(0.02)
 
     return wait
+
+
+@pytest.fixture
+def in_background():
+    """Run a call in a thread; the result is a function that waits for its value or raises its error."""
+    threads = []
+
+    def start(work):
+        outcome = {}
+
+        def run() -> None:
+            try:
+                outcome["value"] = work()
+            except BaseException as error:
+                outcome["error"] = error
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        threads.append(thread)
+
+        def result():
+            thread.join(timeout=120)
+            if "error" in outcome:
+                raise outcome["error"]
+            return outcome["value"]
+
+        return result
+
+    yield start
+    for thread in threads:
+        thread.join(timeout=120)
+
+
+@pytest.fixture
+def market(start_anvil, connect, deploy, request):
+    """A node of the test's own, a client, and the contract."""
+    node = start_anvil(*getattr(request, "param", ()))
+    chain = connect(node).prepare()
+    return node, chain, deploy(chain)

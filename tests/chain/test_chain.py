@@ -42,14 +42,14 @@ def test_a_revert_without_a_reason_is_still_a_revert(chain, deploy):
 
 
 def test_the_contract_decides_whether_it_takes_money(chain, deploy):
-    with pytest.raises(RevertedError):
+    with pytest.raises(RevertedError, match="no reason given"):
         chain.send(deploy(chain).functions.add_before(2**40), account=chain.accounts[1], value=1)
 
 
 def test_an_account_without_money_is_refused(chain, deploy, stranger):
-    with pytest.raises(ChainError):
+    with pytest.raises(ChainError, match="refused the transaction"):
         chain.send(deploy(chain).functions.add(1), account=stranger)
-    with pytest.raises(ChainError):
+    with pytest.raises(ChainError, match=r"enough balance|Insufficient funds"):
         chain.transfer(to=chain.accounts[0].address, amount=1, account=stranger)
 
 

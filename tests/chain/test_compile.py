@@ -32,5 +32,5 @@ def test_shipped_contracts_need_no_compiler_and_others_do(shipped, monkeypatch):
     kept = json.loads(shipped.read_text())
     shipped.write_text(json.dumps(kept | {"sources": "of another version"}))
     compiling.compiled.cache_clear()
-    with pytest.raises(ModuleNotFoundError):
+    with pytest.raises(ModuleNotFoundError, match="vyper"):
         compiling.compiled("exact")

@@ -48,7 +48,7 @@ def test_the_same_calls_give_the_same_blocks_in_memory_and_on_disk(tmp_path, dep
             contract = deploy(chain)
             chain.send(contract.functions.add(5), account=chain.accounts[1], value=1)
             chain.travel(60)
-            with pytest.raises(RevertedError):
+            with pytest.raises(RevertedError, match="amount must be below 100"):
                 chain.send(contract.functions.add(500), account=chain.accounts[1])
             chain.send(contract.functions.add(6), account=chain.accounts[2])
             return head(chain)

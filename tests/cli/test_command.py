@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import typer
 
-from martfl.cli import app, main
+from martfl.cli import app
 from martfl.cli.output import emit
 
 ROOT = Path(__file__).parents[2]
@@ -21,19 +21,6 @@ WITHOUT_RESULT = {"martfl dashboard", "martfl provider join"}
 
 def martfl(*arguments):
     return subprocess.run([sys.executable, "-m", "martfl", *arguments], capture_output=True, text=True, check=False)
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """`run("wallet", "list")`: exit code, stdout and stderr of the command, in this process."""
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["martfl", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return ended.value.code or 0, *capsys.readouterr()
-
-    return call
 
 
 def commands(group, name):

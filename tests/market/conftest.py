@@ -52,6 +52,17 @@ def short_delay(monkeypatch):
 
 
 @pytest.fixture
+def sample(build, short_delay):
+    """`sample(providers=3, …)`: a sampled market."""
+
+    def make(settlement=None, **options):
+        terms = {"settlement": {**SAMPLED, **(settlement or {})}, "deadlines": options.pop("deadlines", {})}
+        return build(**options, terms=terms)
+
+    return make
+
+
+@pytest.fixture
 def copy_folder(tmp_path):
     """A market's folder once more, to go on from there; nobody may have it open."""
     return lambda folder: shutil.copytree(folder, tmp_path / "copy")

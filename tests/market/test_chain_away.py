@@ -65,7 +65,7 @@ def test_a_chain_that_is_away_when_the_margin_begins(build, kit, tmp_path):
     assert isinstance(hand.ask_key(0), bytes)
     margin = market.terms.deadlines.margin
     chain.travel_to(market.times().keys - margin)
-    with pytest.raises(ChainError):
+    with pytest.raises(ChainError, match="node did not answer"):
         market.providers[0].watch()  # the first attempt is lost
     chain.travel_to(market.times().keys - 5)
     market.watch()

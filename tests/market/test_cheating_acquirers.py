@@ -257,7 +257,7 @@ def test_a_sound_update_cannot_be_refuted(traded):
 
     for sealed in (body, traded.bought[1][1]):
         shown = exact.refutation(sealed, first.key, market.settler.key, 0)
-        with pytest.raises(RevertedError):
+        with pytest.raises(RevertedError, match=r"leaf is sound|not the provider's update"):
             market.trading.refute(1, offer=offer, refutation=shown, account=traded.account)
     finish(traded)
     check_asks(market)

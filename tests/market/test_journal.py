@@ -34,7 +34,7 @@ def test_a_step_is_worked_out_once(journal):
     for _ in range(3):
         assert journal.once(1, Collected, lambda: calls.append(1) or FIRST) == FIRST
     assert len(calls) == 1
-    with pytest.raises(JournalError):
+    with pytest.raises(JournalError, match="UNIQUE constraint"):
         journal.record(1, SECOND)
 
 
@@ -115,7 +115,10 @@ def test_two_processes_on_one_journal_are_refused(journal):
 
 
 def test_a_reader_writes_nothing(journal):
-    with Journal(journal.folder, read_only=True) as reader, pytest.raises(JournalError):
+    with (
+        Journal(journal.folder, read_only=True) as reader,
+        pytest.raises(JournalError, match="readonly database"),
+    ):
         reader.record(1, FIRST)
 
 
@@ -179,7 +182,7 @@ def test_a_damaged_file_is_named(tmp_path, damage):
 
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises((JournalError, OSError)):
+    with pytest.raises((JournalError, OSError), match="Not a directory"):
         Journal(tmp_path / "file" / "party")
 
 
@@ -264,7 +267,7 @@ def test_what_does_not_fit_a_step_is_refused(name, values):
     ],
 )
 def test_fields_of_other_types_and_steps_of_other_forms_are_refused(name, text):
-    with pytest.raises(JournalError):
+    with pytest.raises(JournalError, match=r"the journal's|has no step"):
         codec.from_json(name, text)
 
 

@@ -138,7 +138,7 @@ def test_one_duty_that_fails_leaves_no_other_undone(hand, monkeypatch):
         seller.watch()
     assert broken and market.state(0) is State.REVEALED
     market.chain.travel_to(market.times().publish + 1)
-    with pytest.raises(RuntimeError):
+    with pytest.raises(RuntimeError, match="a defect"):
         seller.watch()
     assert market.paid(1) == {market.names[0]: market.price(0)}
 
@@ -165,7 +165,7 @@ def test_a_censor_must_hold_a_key_back_for_the_whole_margin(build, kit, tmp_path
     keys, margin = market.times().keys, market.terms.deadlines.margin
     chain.victim, chain.until = market.names[0], keys + held_back
     market.chain.travel_to(keys - margin)
-    with pytest.raises(ChainError):
+    with pytest.raises(ChainError, match="not confirmed"):
         market.providers[0].watch()
     market.restart_provider(0)
     market.chain.travel_to(keys + held_back)

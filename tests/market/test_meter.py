@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from martfl.market.errors import JournalError, MarketError
 from martfl.market.meter import Meter, Stall
 
-BUYER, OTHER = "0x" + "aB" * 20, "0x" + "cd" * 20
+BUYER, OTHER_BUYER = "0x" + "aB" * 20, "0x" + "cd" * 20
 COIN, TOKEN = "0x" + "00" * 20, "0x" + "Ee" * 20
 MARKETS = ("0x" + "01" * 20, "0x" + "02" * 20)
 
@@ -42,8 +42,8 @@ def test_the_limit_holds_across_epochs_markets_and_chains(meter):
     for about in ({"epoch": 3}, {"epoch": 1, "market": 1, "chain": 3}, {"baseline": 1}):
         with pytest.raises(MarketError, match=f"3 scores were given to {BUYER} since the last sale"):
             spend(meter, **about)
-    spend(meter, buyer=OTHER)
-    assert (meter.count(buyer=BUYER), meter.count(buyer=OTHER)) == (3, 1)
+    spend(meter, buyer=OTHER_BUYER)
+    assert (meter.count(buyer=BUYER), meter.count(buyer=OTHER_BUYER)) == (3, 1)
     assert meter.count(buyer=BUYER.lower()) == 3  # an address is one address in any spelling
 
 
@@ -56,7 +56,7 @@ def test_the_same_answer_again_counts_once(meter):
 def test_a_sale_clears_the_count_of_its_buyer_once_for_each_epoch(meter):
     for baseline in range(3):
         spend(meter, baseline=baseline)
-    sell(meter, buyer=OTHER)
+    sell(meter, buyer=OTHER_BUYER)
     assert meter.count(buyer=BUYER) == 3
     sell(meter)
     assert meter.count(buyer=BUYER) == 0
@@ -97,7 +97,7 @@ def test_a_restart_forgets_nothing(meter, tmp_path):
         spend(meter, baseline=baseline)
     meter.close()
     again = Meter(tmp_path / "meter.sqlite")
-    with pytest.raises(MarketError):
+    with pytest.raises(MarketError, match="3 scores were given"):
         spend(again, baseline=3)
     spend(again, baseline=2)
     again.close()

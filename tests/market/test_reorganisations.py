@@ -43,6 +43,15 @@ def buried(build, kit, tmp_path, monkeypatch):
     chain.close()
 
 
+@pytest.fixture
+def closed(buried):
+    """Commitments are closed, deep in the chain."""
+    chain = buried.market.chain
+    chain.travel_to(buried.market.times().commit + 1)
+    chain.bury()
+    return buried
+
+
 def test_nothing_is_shown_while_the_end_of_commitments_may_be_undone(buried):
     chain = buried.market.chain
     chain.travel_to(buried.market.times().commit + 1)
@@ -51,37 +60,31 @@ def test_nothing_is_shown_while_the_end_of_commitments_may_be_undone(buried):
     assert isinstance(buried.say(ms.OfferRequest(epoch=1)), ms.Offered)
 
 
-def test_no_key_is_given_for_a_purchase_that_may_be_undone(buried):
-    market, chain = buried.market, buried.market.chain
-    chain.travel_to(market.times().commit + 1)
-    chain.bury()
+def test_no_key_is_given_for_a_purchase_that_may_be_undone(closed):
+    chain = closed.market.chain
     before = chain.snapshot()
-    buried.buy(0)
-    assert refused(buried, key_request(buried), "not deep enough")
+    closed.buy(0)
+    assert refused(closed, key_request(closed), "not deep enough")
     chain.revert(before)  # the purchase is gone, and nothing was given for it
     chain.bury()
-    assert refused(buried, key_request(buried), "nothing was bought")
-    buried.buy(0)
+    assert refused(closed, key_request(closed), "nothing was bought")
+    closed.buy(0)
     chain.bury()
-    assert isinstance(buried.ask_key(0), bytes)
+    assert isinstance(closed.ask_key(0), bytes)
 
 
-def test_a_request_waits_while_a_purchase_is_being_buried(buried, monkeypatch):
-    market, chain = buried.market, buried.market.chain
-    chain.travel_to(market.times().commit + 1)
-    chain.bury()
-    buried.buy(0)
+def test_a_request_waits_while_a_purchase_is_being_buried(closed, monkeypatch):
+    chain = closed.market.chain
+    closed.buy(0)
     monkeypatch.setattr(guard, "PATIENCE", 600.0)
     monkeypatch.setattr(guard.time, "sleep", lambda seconds: chain.travel(1))
-    assert isinstance(buried.ask_key(0), bytes)
+    assert isinstance(closed.ask_key(0), bytes)
 
 
-def test_no_key_goes_on_chain_for_a_purchase_that_may_be_undone(buried):
+def test_no_key_goes_on_chain_for_a_purchase_that_may_be_undone(closed):
     """Bought in the last second of a chain that then stood still until the margin began."""
-    market, chain = buried.market, buried.market.chain
-    chain.travel_to(market.times().commit + 1)
-    chain.bury()
-    offers = [buried.offer(0)]
+    market, chain = closed.market, closed.market.chain
+    offers = [closed.offer(0)]
     chain.travel_to(market.times().buy - 1)
     before = chain.snapshot()
     market.trading.buy(1, offers=offers, account=market.buyer)
@@ -94,13 +97,11 @@ def test_no_key_goes_on_chain_for_a_purchase_that_may_be_undone(buried):
     assert market.events(ev.Revealed, 1) == []  # it never was bought, and its key was never seen
 
 
-def test_an_acceptance_that_is_undone_is_answered_by_the_key(buried):
-    market, chain = buried.market, buried.market.chain
-    chain.travel_to(market.times().commit + 1)
+def test_an_acceptance_that_is_undone_is_answered_by_the_key(closed):
+    market, chain = closed.market, closed.market.chain
+    closed.buy(0)
     chain.bury()
-    buried.buy(0)
-    chain.bury()
-    assert isinstance(buried.ask_key(0), bytes)
+    assert isinstance(closed.ask_key(0), bytes)
     chain.travel_to(market.times().keys - market.terms.deadlines.margin - 2)
     before = chain.snapshot()
     market.trading.accept(1, providers=[market.names[0]], account=market.buyer)
@@ -129,12 +130,10 @@ def test_a_relayed_commitment_that_is_undone_is_sent_by_its_seller(build, kit, t
     chain.close()
 
 
-def test_an_end_that_may_be_undone_is_not_taken_for_one(buried):
+def test_an_end_that_may_be_undone_is_not_taken_for_one(closed):
     """An empty epoch is not forgotten before it is empty for good: a purchase of the last second may still count."""
-    market, chain = buried.market, buried.market.chain
-    chain.travel_to(market.times().commit + 1)
-    chain.bury()
-    offers = [buried.offer(0)]
+    market, chain = closed.market, closed.market.chain
+    offers = [closed.offer(0)]
     chain.travel_to(market.times().buy - 1)
     before = chain.snapshot()
     chain.travel_to(market.times().buy + 1)
@@ -145,4 +144,4 @@ def test_an_end_that_may_be_undone_is_not_taken_for_one(buried):
     chain.revert(before)
     market.trading.buy(1, offers=offers, account=market.buyer)
     chain.bury()
-    assert isinstance(buried.ask_key(0), bytes)
+    assert isinstance(closed.ask_key(0), bytes)

@@ -18,7 +18,7 @@ from martfl.scoring.wire import HEADER_BYTES, Reader
 from martfl.scoring.words import pack_words, unpack_words
 
 REPLIES = 16  # correlations are averaged over this many replies: chance alone then stays below 0.05 by 9 sigma
-LEAK, NOTHING = 0.6, 0.05
+LEAK, NO_LEAK = 0.6, 0.05
 
 
 class Victim:
@@ -143,8 +143,8 @@ def test_the_attack_reads_a_bare_reply(normal, attack, blocks, sketched):
 def test_either_half_of_the_hiding_alone_is_not_enough(normal, sketched):
     victim = Victim(1, sketched, normal)
     assert correlation(division, victim, victim.whole, times=1) > LEAK
-    assert correlation(c1_quotient, victim, victim.whole) < NOTHING
-    assert correlation(division, victim, victim.unfresh) < NOTHING
+    assert correlation(c1_quotient, victim, victim.whole) < NO_LEAK
+    assert correlation(division, victim, victim.unfresh) < NO_LEAK
     assert correlation(c1_quotient, victim, victim.unfresh, times=1) > 0.99
 
 
@@ -152,7 +152,7 @@ def test_either_half_of_the_hiding_alone_is_not_enough(normal, sketched):
 @pytest.mark.parametrize(("attack", "blocks"), ATTACKS)
 def test_the_attack_learns_nothing_from_a_reply(normal, attack, blocks, sketched):
     victim = Victim(blocks, sketched, normal)
-    assert correlation(attack, victim, victim.product) < NOTHING
+    assert correlation(attack, victim, victim.product) < NO_LEAK
 
 
 def forge_public(victim, public):
@@ -170,7 +170,7 @@ def test_a_degenerate_public_key_does_not_open_c1(normal, fill, sketched):
     words = pack_words(np.full(victim.ring.degree, fill, np.uint64), victim.size.bits)
     forge_public(victim, victim.key.public[:SEED_BYTES] + words)
     for attack in (division, c1_quotient):
-        assert correlation(attack, victim, victim.product) < NOTHING
+        assert correlation(attack, victim, victim.product) < NO_LEAK
 
 
 @SIDES
@@ -178,7 +178,7 @@ def test_reusing_the_baseline_seed_for_the_public_key_does_not_open_c1(normal, s
     victim = Victim(1, sketched, normal)
     seed = victim.message[victim.start : victim.start + SEED_BYTES]
     forge_public(victim, seed + victim.key.public[SEED_BYTES:])
-    assert correlation(c1_quotient, victim, victim.product) < NOTHING
+    assert correlation(c1_quotient, victim, victim.product) < NO_LEAK
 
 
 def test_a_chosen_baseline_tells_one_coordinate_and_not_its_neighbours(normal):
@@ -190,7 +190,7 @@ def test_a_chosen_baseline_tells_one_coordinate_and_not_its_neighbours(normal):
     score = victim.key.decrypt_score(score_under_encryption(victim.message, victim.update))
     assert score == pytest.approx(cosine(victim.baseline, victim.update), abs=SCORE_ERROR)
     guesses = [victim.coefficients(victim.decrypted(victim.product())) for _ in range(REPLIES)]
-    assert abs(np.mean([np.corrcoef(guess, victim.update)[0, 1] for guess in guesses])) < NOTHING
+    assert abs(np.mean([np.corrcoef(guess, victim.update)[0, 1] for guess in guesses])) < NO_LEAK
 
 
 @SIDES

@@ -63,6 +63,7 @@ def test_the_tolerance_is_the_border():
     assert check_score(honest + 0.9 * CHEAT_TOLERANCE, g, u)
     assert not check_score(honest + 1.1 * CHEAT_TOLERANCE, g, u)
     assert check_score(honest + 0.09, g, u, tolerance=0.1)
+    assert check_score(1.0, g, g, tolerance=0.0) and not check_score(0.999, g, g, tolerance=0.0)
     with pytest.raises(UpdateError, match=r"tolerance must lie in \[0, 2\), got nan"):
         check_score(0.0, g, u, tolerance=float("nan"))
 

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from martfl.selection import make_strategy
-from martfl.selection.charges import Known, accuse, charge_kinds, find_charges
+from martfl.selection.case import LASTING, charged
+from martfl.selection.charges import Charge, Known, accuse, charge_kinds, find_charges
 from martfl.selection.crowd import Crowd
 from martfl.selection.kinds import Cut
+from martfl.selection.memory import Record
 from martfl.selection.reasons import Code
 
 RULE = make_strategy("evidence")
@@ -163,3 +165,39 @@ def test_every_finding_can_be_switched_off(part) -> None:
 def test_without_kinds_only_harm_is_charged() -> None:
     facts, rule = known(10, 9), make_strategy("evidence", without=("kinds",))
     assert out(facts, rule) == [] and charge_kinds(RULE, facts, Crowd(0.0, 1.0))
+
+
+@pytest.mark.parametrize("cover", [1.0, 0.5])
+def test_gains_are_measured_in_their_own_error_and_in_what_the_root_data_do_not_see(cover) -> None:
+    """The noise of a mean over rows, and the gain that may lie in classes that are missing, as independent errors."""
+    facts = known(10, 0, cover=cover)
+    mean = facts.rows.mean(axis=1)
+    error = facts.rows.std(axis=1) / np.sqrt(ROWS)
+    missing = (1 - cover) / cover * np.sqrt((mean**2).mean())
+    assert np.allclose(find_charges(RULE, facts).deviations, mean / np.hypot(error, missing), rtol=0.02)
+
+
+def record(evidence=0.0, code=Code.KEPT):
+    return Record(1, evidence, code, 0.0, 0.0, 0.0, np.zeros(1), np.zeros(1))
+
+
+@pytest.mark.parametrize(("evidence", "code"), [(-1.0, Code.KEPT), (0.0, Code.KEPT), (1e-9, Code.HARM)])
+def test_who_nothing_speaks_against_is_charged_with_nothing(evidence, code) -> None:
+    found = charged(RULE, None, record(), Charge(evidence, Code.HARM))
+    assert (found.evidence, found.code) == (evidence, code)
+
+
+def test_evidence_is_averaged_over_deliveries_and_never_without_limit() -> None:
+    old = record(evidence=2.0, code=Code.HARM)
+    assert charged(RULE, old, record(), Charge(4.0)).evidence == pytest.approx(2 * RULE.memory + 4 * (1 - RULE.memory))
+    assert charged(RULE, None, record(), Charge(1e6)).evidence == LASTING
+    assert charged(RULE, None, record(), Charge(-1e6)).evidence == -LASTING
+    copied = record(evidence=50.0, code=Code.COPY)  # says nothing about what is delivered now
+    assert charged(RULE, copied, record(), Charge(4.0)).evidence == 4.0
+
+
+def test_the_smaller_side_is_the_likelier_one_by_half_its_odds() -> None:
+    facts = known(15, 5)
+    assert accused(facts, range(15, 20)).majority == pytest.approx(0.5 * np.log(3))
+    assert accused(facts, range(15)).majority == pytest.approx(-0.5 * np.log(3))
+    assert accused(known(10, 10), range(10)).majority == 0.0

@@ -63,3 +63,8 @@ def test_refuses_bad_scores(scores):
 def test_refuses_bad_options(options):
     with pytest.raises(InputError, match="at least"):
         found([0.1, 0.2], **options)
+
+
+def test_no_more_than_four_clusters_are_found_unless_more_are_allowed():
+    scores = np.concatenate([np.random.default_rng(i).normal(centre, 0.005, 6) for i, centre in enumerate(range(6))])
+    assert found(scores) <= 4 and found(scores, max_clusters=6) == 6

@@ -143,3 +143,10 @@ def test_strategies_are_found_by_name() -> None:
         make_strategy("best")
     with pytest.raises(InputError, match="'martfl' does not take these parameters"):
         make_strategy("martfl", budget=0.5)
+
+
+def test_an_epoch_without_providers_keeps_the_baseline_and_buys_nothing(paper, world, updates) -> None:
+    buyer = world.buyer(updates[:0])
+    state, selection = trade(paper, PaperState("p5"), buyer)
+    assert state == PaperState("p5") and selection.weights.size == 0 and selection.bought == ()
+    assert not buyer.scored and not buyer.bought

@@ -79,7 +79,7 @@ def test_only_flat_vectors_that_are_not_empty(bad):
 
 @pytest.mark.parametrize("settings", [{"scale": 0.0}, {"scale": np.nan}, {"scale": -1.0}, {"scale": 1.0, "bits": 1}])
 def test_bad_terms_are_refused(settings):
-    with pytest.raises(SettlementError):
+    with pytest.raises(SettlementError, match=r"scale must be positive and finite|bit width lies in"):
         FixedPoint(**settings)
 
 
@@ -94,3 +94,9 @@ def test_it_imports_without_the_cryptographic_libraries():
         "sys.exit(any(m.split('.')[0] in ('py_arkworks_bls12381', 'zksnake', 'web3', 'torch') for m in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("largest", [0.0, -1.0, float("inf"), float("nan")])
+def test_a_scale_needs_a_positive_finite_range(largest):
+    with pytest.raises(SettlementError, match="must be positive and finite"):
+        scale_for(largest)

@@ -13,10 +13,11 @@ from eth_utils.crypto import keccak
 from py_arkworks_bls12381 import G1Point, Scalar
 
 from martfl.bench.gas_terms import ASK, DEPOSIT, LENET, WINDOW, even_weights, market_terms
+from martfl.chain.deployment import ExactModel, ExactStart, PackingTerms
 from martfl.chain.embedded import EmbeddedChain
 from martfl.chain.exact import ExactTrading
 from martfl.chain.signing import sign_commit
-from martfl.chain.state import ExactModel, ExactStart, Listing, Offer, PackingTerms, SignedClaim
+from martfl.chain.state import Listing, Offer, SignedClaim
 from martfl.settlement.exact import Commitment, CommitmentKey, generator_root, refutation, seal
 from martfl.settlement.exact.false_leaf import ExactRefutation
 from martfl.settlement.exact.sealed import leaf_tree, split_body

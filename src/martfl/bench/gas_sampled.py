@@ -13,12 +13,13 @@ from eth_utils.crypto import keccak
 from web3.contract.contract import ContractFunction
 
 from martfl.bench.gas_terms import ASK, DEPOSIT, LENET, WINDOW, even_weights, market_terms
+from martfl.chain.deployment import SampledStart, Sampling
 from martfl.chain.embedded import EmbeddedChain
 from martfl.chain.events import SamplesDrawn
 from martfl.chain.network import unsigned_call
 from martfl.chain.sampled import SampledTrading, proof_words, wide
 from martfl.chain.signing import sign_commit
-from martfl.chain.state import Listing, Offer, SampledStart, Sampling
+from martfl.chain.state import Listing, Offer
 from martfl.settlement import hash_tree
 from martfl.settlement.sampled import curve
 from martfl.settlement.sampled.groth16 import Proof, VerifyingKey

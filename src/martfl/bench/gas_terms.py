@@ -2,7 +2,8 @@
 
 from eth_account.signers.local import LocalAccount
 
-from martfl.chain.state import WHOLE, ContractTerms, ExactStart, SampledStart
+from martfl.chain.deployment import ContractTerms, ExactStart, SampledStart
+from martfl.chain.state import WHOLE
 
 LENET = 44_426  # parameters of LeNet on 28 × 28 images
 WINDOW = 3_600  # seconds

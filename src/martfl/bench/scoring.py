@@ -14,7 +14,8 @@ from statistics import median
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from martfl.bench.scoring_peer import Prototype, Vector
+from martfl.arrays import Floats
+from martfl.bench.scoring_peer import Prototype
 from martfl.errors import InputError
 from martfl.measure import timed
 from martfl.scoring import Scorer, Sketch, cosine, scorer, sketch_entries
@@ -69,8 +70,8 @@ class ScoringBench:
 class Case:
     """A unit baseline and unit updates at given cosines to it."""
 
-    baseline: Vector
-    updates: tuple[Vector, ...]
+    baseline: Floats
+    updates: tuple[Floats, ...]
     repeats: int
 
     @classmethod
@@ -191,11 +192,11 @@ def _prototype(case: Case) -> Side:
     return Side(sent / case.baseline.size, back, *seconds, float(np.abs(totals - exact).max()))
 
 
-def _clock_encryption(peer: Prototype, baseline: Vector) -> float:
+def _clock_encryption(peer: Prototype, baseline: Floats) -> float:
     return math.fsum(timed(partial(peer.encrypt, block)).cpu_s for block in peer.blocks(baseline))
 
 
-def _update(baseline: Vector, target: float, position: int) -> Vector:
+def _update(baseline: Floats, target: float, position: int) -> Floats:
     """A unit vector at cosine `target` to a unit baseline; every second one with heavy tails."""
     rng = np.random.default_rng((1, position))
     other = rng.standard_t(3, baseline.size) if position % 2 else rng.standard_normal(baseline.size)

@@ -4,13 +4,10 @@ import math
 import os
 from collections.abc import Iterator
 
-import numpy as np
 import tenseal.sealapi as sealapi
-from numpy.typing import NDArray
 
+from martfl.arrays import Floats
 from martfl.scoring.seal import memory_file, saved
-
-Vector = NDArray[np.float64]
 
 
 class Prototype:
@@ -29,18 +26,18 @@ class Prototype:
         self.decryptor = sealapi.Decryptor(self.context, keys.secret_key())
         self.evaluator, self.encoder = sealapi.Evaluator(self.context), sealapi.CKKSEncoder(self.context)
 
-    def blocks(self, unit: Vector) -> Iterator[Vector]:
+    def blocks(self, unit: Floats) -> Iterator[Floats]:
         """A unit vector in parts that fill a ciphertext."""
         width = self.degree // 2
         return (unit[start : start + width] for start in range(0, unit.size, width))
 
-    def encrypt(self, block: Vector) -> bytes:
+    def encrypt(self, block: Floats) -> bytes:
         """The acquirer's message of one block."""
         item = sealapi.Ciphertext()
         self.encryptor.encrypt(self._encode(block), item)
         return saved(item)
 
-    def provide(self, raw: bytes, block: Vector) -> bytes:
+    def provide(self, raw: bytes, block: Floats) -> bytes:
         """The provider's answer to it."""
         item = self._load(raw)
         self.evaluator.multiply_plain_inplace(item, self._encode(block))
@@ -52,7 +49,7 @@ class Prototype:
         self.decryptor.decrypt(self._load(raw), plain)
         return math.fsum(self.encoder.decode_double(plain))
 
-    def _encode(self, block: Vector) -> sealapi.Plaintext:
+    def _encode(self, block: Floats) -> sealapi.Plaintext:
         plain = sealapi.Plaintext()
         self.encoder.encode(block.tolist(), self.scale, plain)
         return plain

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from martfl.arrays import Integers
-from martfl.bench.settlement_figures import SettlementFigures
+from martfl.bench.settlement_figures import Details, SettlementFigures
 from martfl.bench.settlement_peer import Peer
 from martfl.bench.settlement_sealed import bench_sealed_exact
 from martfl.measure import peak_mb, timed
@@ -37,7 +37,6 @@ from martfl.settlement.exact.generators import Progress
 from martfl.settlement.exact.plain import ORDER, multiexp
 
 T = TypeVar("T")
-Details = dict[str, float]
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+Details = dict[str, float]  # what one scheme alone has, by name
+
 
 @dataclass(frozen=True, kw_only=True)
 class SettlementFigures:
@@ -19,4 +21,4 @@ class SettlementFigures:
     constraints: int | None = None
     proof_bytes: int | None = None
     peak_mb: float
-    details: dict[str, float] = field(default_factory=dict)
+    details: Details = field(default_factory=dict)

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from martfl.arrays import Integers
+from martfl.bench.settlement_figures import Details
 from martfl.measure import timed
 from martfl.settlement import integer_file
 from martfl.settlement.exact import (
@@ -30,7 +31,6 @@ from martfl.settlement.sampled.epoch import Update
 from martfl.settlement.sampled.merkle import TreeShape
 from martfl.settlement.seal import new_secret
 
-Details = dict[str, float]
 LEAF_SIZES = (128, 256, 512)  # scalars in a leaf; the protocol has 256
 
 

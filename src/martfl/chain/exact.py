@@ -9,9 +9,10 @@ from eth_utils.address import to_checksum_address
 
 from martfl.chain import events as ev
 from martfl.chain.compile import compiled
+from martfl.chain.deployment import NO_TOKEN, ContractTerms, ExactModel, ExactStart, PackingTerms
 from martfl.chain.network import Chain
-from martfl.chain.state import NO_TOKEN, ContractTerms, ExactModel, ExactStart, Listing, Offer, PackingTerms
-from martfl.chain.trading import Done, Trading, addresses, named, put, words
+from martfl.chain.state import Listing, Offer
+from martfl.chain.trading import Done, Trading, addresses, named, put_along, words
 from martfl.errors import InputError
 from martfl.settlement.exact.false_leaf import ExactRefutation
 
@@ -31,13 +32,9 @@ class ExactTrading(Trading):
         if not isinstance(start, ExactStart):
             raise InputError(f"exact settlement starts from an ExactStart, got {type(start).__name__}")
         if start.judge == NO_TOKEN:
-            judge = put(chain, "judge", (), account=account, key=None if key is None else f"{key}/judge")
-            start = replace(start, judge=str(judge.contract))
+            start = replace(start, judge=put_along(chain, "judge", account=account, key=key))
         arguments = (terms.shared(), words(start.layout), words(start.model), to_checksum_address(start.judge))
-        receipt = put(chain, cls.scheme, arguments, account=account, key=key)
-        trading = cls(chain, str(receipt.contract), since=receipt.block)
-        trading.deployment = receipt
-        return trading
+        return cls._put(chain, arguments, account=account, key=key)
 
     def publish_model(
         self,

@@ -9,9 +9,9 @@ from eth_utils.address import to_checksum_address
 from web3.exceptions import Web3Exception
 
 from martfl.chain.compile import compiled
+from martfl.chain.deployment import ContractTerms
 from martfl.chain.exact import ExactTrading
 from martfl.chain.network import Chain, ChainError
-from martfl.chain.state import ContractTerms
 from martfl.chain.trading import Trading
 
 if TYPE_CHECKING:

@@ -17,9 +17,10 @@ from web3.contract.contract import ContractFunction, ContractFunctions
 
 from martfl.chain import events as ev
 from martfl.chain.compile import compiled
+from martfl.chain.deployment import NO_TOKEN, ContractTerms, SampledStart, Sampling
 from martfl.chain.network import Chain, Receipt, RevertedError, receipt_of
-from martfl.chain.state import NO_TOKEN, ContractTerms, Listing, Offer, ProofState, Publication, SampledStart, Sampling
-from martfl.chain.trading import Done, Trading, addresses, ask, named, put, words
+from martfl.chain.state import Listing, Offer, ProofState, Publication
+from martfl.chain.trading import Done, Trading, addresses, ask, named, put_along, words
 from martfl.errors import InputError
 from martfl.settlement.sampled import curve
 from martfl.settlement.sampled.groth16 import Proof, VerifyingKey
@@ -51,13 +52,9 @@ class SampledTrading(Trading):
             raise InputError(f"sampled settlement starts from a SampledStart, got {type(start).__name__}")
         sampling = start.sampling
         if sampling.prover == NO_TOKEN:
-            prover = put(chain, "prover", (), account=account, key=None if key is None else f"{key}/prover")
-            sampling = replace(sampling, prover=str(prover.contract))
+            sampling = replace(sampling, prover=put_along(chain, "prover", account=account, key=key))
         arguments = (terms.shared(), words(sampling), start.root, start.content)
-        receipt = put(chain, cls.scheme, arguments, account=account, key=key)
-        trading = cls(chain, str(receipt.contract), since=receipt.block)
-        trading.deployment = receipt
-        return trading
+        return cls._put(chain, arguments, account=account, key=key)
 
     # --- publication and proof --------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The contracts' terms and state as frozen dataclasses, field by field in the order of the contracts' structs."""
+"""The contracts' state and what is said to them, as frozen dataclasses, field by field as in the contracts' structs."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -6,14 +6,11 @@ from enum import IntEnum
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
+from martfl.chain.deployment import check_bytes
 from martfl.errors import InputError
 
 WHOLE = 1 << 16  # what the weights of an epoch sum to; the units in which prices are stated
-BASIS = 10_000
 MAX_PROVIDERS = 128  # in one transaction
-POINT_BYTES = 128
-NO_TOKEN = "0x" + "00" * 20
-WINDOWS = ("commit_window", "buy_window", "key_window", "publish_window", "settle_window")
 
 
 class Phase(IntEnum):
@@ -64,63 +61,6 @@ class State(IntEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExactModel:
-    """A model as exact settlement keeps it: file hash, blinding and commitment C_W."""
-
-    content: bytes  # (32,)
-    blinding: int
-    point: bytes  # (128,) EIP-2537
-
-    def __post_init__(self) -> None:
-        _check_bytes("content", self.content, 32)
-        _check_bytes("point", self.point, POINT_BYTES)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PackingTerms:
-    """Exact settlement: how updates are packed into scalars, and the generators that they are committed with."""
-
-    parameters: int
-    bits: int
-    width: int
-    slots: int
-    generators: bytes  # (32,) root of the generators' tree
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExactStart:
-    """What exact settlement fixes at deployment."""
-
-    layout: PackingTerms
-    model: ExactModel
-    judge: str = NO_TOKEN  # contract of `judge.vy`; zero: deployed along
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sampling:
-    """What sampled settlement fixes at deployment."""
-
-    providers: int  # slots of the circuit
-    samples: int
-    parameters: int
-    vdf_steps: int
-    verifying_key: bytes  # (32,) hash of the key's words
-    empty_commitment: int  # cm of a slot that nobody fills
-    poseidon: bytes  # (32,) hash of Poseidon's constants
-    optimistic: bool = False  # the delay function is checked only when somebody challenges it
-    prover: str = NO_TOKEN  # contract of `prover.vy`; zero: deployed along
-
-
-@dataclass(frozen=True, kw_only=True)
-class SampledStart:
-    """What sampled settlement fixes at deployment, with the initial model's Merkle root and file hash."""
-
-    sampling: Sampling
-    root: bytes  # (32,)
-    content: bytes  # (32,)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Publication:
     """What a sampled proof is about."""
 
@@ -143,77 +83,6 @@ class ProofState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deadlines:
-    """The last seconds of an epoch's windows."""
-
-    commit: int
-    buy: int
-    keys: int
-    publish: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class PostedTerms:
-    """The terms as the contract tells them, for a provider to compare before it joins."""
-
-    acquirer: str
-    token: str
-    commit_window: int
-    buy_window: int
-    key_window: int
-    publish_window: int
-    settle_window: int
-    penalty_ratio: int
-    minimum_deposit: int
-    terms_hash: bytes
-
-    def deadlines(self, opened: int) -> Deadlines:
-        """Of an epoch that was opened in this second."""
-        commit = opened + self.commit_window
-        buy = commit + self.buy_window
-        keys = buy + self.key_window
-        return Deadlines(commit=commit, buy=buy, keys=keys, publish=keys + self.publish_window)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ContractTerms:
-    """What a market's contract fixes for ever. Windows in seconds, money in the smallest unit."""
-
-    acquirer: str
-    commit_window: int  # from new_epoch
-    buy_window: int  # from the end of the commit window
-    key_window: int  # from the end of the buy window
-    publish_window: int  # from the end of the key window
-    settle_window: int  # sampled: from publication to the proof, and again for refutations
-    penalty_ratio: int  # basis points of the reward
-    minimum_deposit: int  # reward and penalty together
-    settlement: ExactStart | SampledStart
-    terms_hash: bytes = bytes(32)
-    token: str = NO_TOKEN  # zero address: the chain's coin
-
-    def __post_init__(self) -> None:
-        _check_bytes("terms_hash", self.terms_hash, 32)
-        for name in WINDOWS:
-            if not 1 <= getattr(self, name) <= 1 << 32:
-                raise InputError(f"{name} must be 1 to 2^32 seconds, got {getattr(self, name)}")
-        if not 1 <= self.penalty_ratio <= 100 * BASIS:
-            raise InputError(f"penalty_ratio must be 1 to {100 * BASIS} basis points, got {self.penalty_ratio}")
-        if not 1 <= self.minimum_deposit < 1 << 96:
-            raise InputError(f"minimum_deposit must be 1 to 2^96 − 1, got {self.minimum_deposit}")
-
-    @property
-    def scheme(self) -> str:
-        """The contract's name."""
-        return "exact" if isinstance(self.settlement, ExactStart) else "sampled"
-
-    def shared(self) -> tuple[object, ...]:
-        """The contract's `ContractTerms`."""
-        windows = (getattr(self, name) for name in WINDOWS)
-        parties = (to_checksum_address(self.acquirer), to_checksum_address(self.token))
-        return (*parties, *windows, self.penalty_ratio, self.minimum_deposit, self.terms_hash)
-
-
-@dataclass(frozen=True, kw_only=True)
 class EpochState:
     """An epoch as it stands at the latest block."""
 
@@ -223,7 +92,7 @@ class EpochState:
     deposit: int
     reward: int
     spent: int  # sum of all prices
-    delivered: int  # of those, of who delivered
+    delivered: int  # the part of it owed to those who delivered
     bought: int
     silent: int  # of those: neither accepted nor revealed nor listed
     revealed: int  # of those: open to refutation
@@ -264,8 +133,8 @@ class Offer:
     ask: int
 
     def __post_init__(self) -> None:
-        _check_bytes("root", self.root, 32)
-        _check_bytes("key_hash", self.key_hash, 32)
+        check_bytes("root", self.root, 32)
+        check_bytes("key_hash", self.key_hash, 32)
         if not 0 <= self.ask < 1 << 96:
             raise InputError(f"an ask lies in 0..2^96 − 1, got {self.ask}")
 
@@ -336,8 +205,3 @@ def _word(value: int) -> bytes:
 
 def _address(value: str) -> bytes:
     return bytes.fromhex(to_checksum_address(value)[2:]).rjust(32, b"\0")
-
-
-def _check_bytes(name: str, value: bytes, size: int) -> None:
-    if len(value) != size:
-        raise InputError(f"{name} has {size} bytes, got {len(value)}")

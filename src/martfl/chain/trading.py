@@ -11,7 +11,7 @@ Methods that send take `key`, the name of the step: a step that has a key is sen
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from eth_account.signers.local import LocalAccount
 from eth_typing import BlockNumber, ChecksumAddress
@@ -24,20 +24,10 @@ from web3.types import BlockIdentifier
 
 from martfl.chain import events as ev
 from martfl.chain.compile import compiled
+from martfl.chain.deployment import NO_TOKEN, Deadlines, PostedTerms
 from martfl.chain.network import Chain, ChainError, Receipt, RevertedError
 from martfl.chain.signing import signature_words
-from martfl.chain.state import (
-    NO_TOKEN,
-    Deadlines,
-    EpochState,
-    Offer,
-    Phase,
-    PostedTerms,
-    ProviderState,
-    SignedClaim,
-    SignedCommit,
-    State,
-)
+from martfl.chain.state import EpochState, Offer, Phase, ProviderState, SignedClaim, SignedCommit, State
 from martfl.values import Json
 
 E = TypeVar("E", bound=ev.Event)
@@ -210,6 +200,14 @@ class Trading(ABC):
 
     # --- plumbing ---------------------------------------------------------------------------------------------
 
+    @classmethod
+    def _put(cls, chain: Chain, arguments: tuple[object, ...], *, account: LocalAccount, key: str | None) -> Self:
+        """Deploy the scheme's contract."""
+        receipt = put(chain, cls.scheme, arguments, account=account, key=key)
+        trading = cls(chain, str(receipt.contract), since=receipt.block)
+        trading.deployment = receipt
+        return trading
+
     @property
     def _f(self) -> ContractFunctions:
         return self.contract.functions
@@ -241,6 +239,11 @@ def put(
     if receipt.contract is None:
         raise ChainError(f"the chain named no contract for {receipt.transaction}")
     return receipt
+
+
+def put_along(chain: Chain, name: str, *, account: LocalAccount, key: str | None) -> str:
+    """Deploy a contract that a market will name; its address."""
+    return str(put(chain, name, (), account=account, key=None if key is None else f"{key}/{name}").contract)
 
 
 def ask(call: ContractFunction, *, at: BlockIdentifier = "latest") -> Any:

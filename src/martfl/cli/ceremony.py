@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Make the Groth16 key of sampled markets, each party in turn.")
 
-File = Annotated[Path, typer.Argument(help="The ceremony's file, which goes from hand to hand.")]
+CeremonyFile = Annotated[Path, typer.Argument(help="The ceremony's file, which goes from hand to hand.")]
 
 
 @app.command()
 def start(
-    file: File,
+    file: CeremonyFile,
     providers: Annotated[int, typer.Option(min=1, help="Slots of the circuit: settlement.providers of the terms.")],
     samples: Annotated[int, typer.Option(min=1, help="Sampled parameters: settlement.samples of the terms.")],
     json: JsonFlag = False,
@@ -37,7 +37,7 @@ def start(
 
 @app.command()
 def contribute(
-    file: File,
+    file: CeremonyFile,
     by: Annotated[str, typer.Option(help="Who you are, for the record.")],
     json: JsonFlag = False,
 ) -> None:
@@ -52,7 +52,7 @@ def contribute(
 
 
 @app.command()
-def prepare(file: File, json: JsonFlag = False) -> None:
+def prepare(file: CeremonyFile, json: JsonFlag = False) -> None:
     """End the first phase: check it and derive the circuit's key, without any secret. Then all contribute once more."""
     from martfl.settlement.sampled import ceremony
     from martfl.settlement.sampled.ceremony.file import load, save
@@ -64,13 +64,13 @@ def prepare(file: File, json: JsonFlag = False) -> None:
 
 
 @app.command()
-def check(file: File, json: JsonFlag = False) -> None:
+def check(file: CeremonyFile, json: JsonFlag = False) -> None:
     """Check that the key is the circuit's own and holds every contribution. Look for your receipts."""
     _checked(file, json, installed=False)
 
 
 @app.command()
-def install(file: File, json: JsonFlag = False) -> None:
+def install(file: CeremonyFile, json: JsonFlag = False) -> None:
     """Check, then store the key for this user's markets."""
     _checked(file, json, installed=True)
 

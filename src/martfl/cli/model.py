@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from martfl.cli.options import Config
+from martfl.cli.options import Config, grouped
 from martfl.cli.output import JsonFlag, emit
 from martfl.tables import table
 from martfl.values import Json
@@ -28,36 +29,39 @@ ChainOption = Annotated[
 ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """Which epoch's model, and where its chain is."""
+
+    epoch: EpochOption = None
+    chain: ChainOption = None
+    config: Config = None
+
+
 @app.command()
+@grouped
 def export(
     market: Holder,
     to: Annotated[Path, typer.Option("--to", help="A new folder for the files.")],
-    epoch: EpochOption = None,
-    chain: ChainOption = None,
-    config: Config = None,
+    which: ModelOptions,
     as_json: JsonFlag = False,
 ) -> None:
     """Write safetensors by name, or a PEFT folder for adapters, after checking every value against the chain."""
     from martfl.tasks.export import export_model
 
-    with _opened(market, chain, config) as (held, opened):
-        found = _checked(held, opened, epoch)
+    with _opened(market, which.chain, which.config) as (held, opened):
+        found = _checked(held, opened, which.epoch)
         files = export_model(found.layout, found.model, to, about=found.about(), task=found.task)
     result = {**_described(found), "files": [str(file) for file in files]}
     emit(result, as_json=as_json, render=lambda: [_line(found), *result["files"]])
 
 
 @app.command()
-def show(
-    market: Holder,
-    epoch: EpochOption = None,
-    chain: ChainOption = None,
-    config: Config = None,
-    as_json: JsonFlag = False,
-) -> None:
+@grouped
+def show(market: Holder, which: ModelOptions, as_json: JsonFlag = False) -> None:
     """Its layout, epoch, hash, and how good it is on the acquirer's root data where that is known."""
-    with _opened(market, chain, config) as (held, opened):
-        found = _checked(held, opened, epoch)
+    with _opened(market, which.chain, which.config) as (held, opened):
+        found = _checked(held, opened, which.epoch)
     rows = [(part.name, str(part), f"{part.size:,}") for part in found.layout.parts]
     parts = table(f"{found.layout.size:,} parameters", ["tensor", "form", "numbers"], rows)
     emit(_described(found), as_json=as_json, render=lambda: [_line(found), parts])

@@ -16,7 +16,6 @@ if TYPE_CHECKING:  # rooms are imported by the commands that use them
     from martfl.market.steps import Opened
     from martfl.market.terms import Terms
 
-SHORT = 10  # characters of an address
 progress = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
@@ -113,11 +112,12 @@ class Telling:
                 yield f"{self._name(epoch, remark.subject)}: {remark.kind}"
 
     def _name(self, epoch: int, address: str) -> str:
+        from martfl.dashboard.words import short
         from martfl.market.steps import Invited
 
         invited = self.journal.recall(epoch, Invited)
         name = invited.names.get(address, "") if invited else ""
-        return f"{name} ({address[:SHORT]}…)" if name else address[:SHORT] + "…"
+        return f"{name} ({short(address)})" if name else short(address)
 
     def _money(self, amount: int) -> str:
         return coins(amount, token=self.token)

@@ -8,7 +8,7 @@ import secrets
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 
-from martfl.asgi import App, Event, Receive, Scope, Send
+from martfl.asgi import App, AsgiEvent, Receive, Scope, Send
 from martfl.errors import InputError
 
 COOKIE = "martfl"
@@ -95,7 +95,7 @@ class PageGuard:
 
 
 def _with_headers(send: Send) -> Send:
-    async def wrapped(message: Event) -> None:
+    async def wrapped(message: AsgiEvent) -> None:
         if message["type"] == "http.response.start":
             own = {key.lower() for key, _ in message.get("headers", [])}
             extra = [(k.encode(), v.encode()) for k, v in HEADERS.items() if k.encode() not in own]

@@ -26,7 +26,7 @@ METRICS = {
     "inclusiveness": "honest included",
     "robustness": "malicious kept out",
 }
-Group = tuple[str, list[RunResult]]  # one configuration, its seeds
+RunGroup = tuple[str, list[RunResult]]  # one configuration, its seeds
 MOST_LINES = 8
 STATUS: tuple[Status, ...] = ("done", "diverged", "failed")
 
@@ -44,7 +44,7 @@ def write_lab_report(folder: Path, out: Path, *, experiment: Path | None = None)
     return write_file(out, standalone(folder.resolve().name, *parts, subtitle=subtitle))
 
 
-def groups(records: Iterable[RunResult]) -> list[Group]:
+def groups(records: Iterable[RunResult]) -> list[RunGroup]:
     """Runs that differ in their seed only, under the settings in which groups differ."""
     done = [record for record in records if record.status != "failed"]
     configs = [settings_of(record.config) for record in done]

@@ -99,7 +99,7 @@ class LedgerReader:
 
 
 def open_for_reading(profile: str, *, config: Path | None = None) -> Chain:
-    """A chain by its profile, without the profile's store, which belongs to who sends; and impatient: it asks again."""
+    """A chain by its profile, without the profile's store, which is the sender's own; and impatient: it asks again."""
     from martfl.chain.profiles import RpcProfile, load_profiles, open_chain, resolve
     from martfl.chain.rpc import RpcChain
 

@@ -29,7 +29,7 @@ ADAPTER = "adapter"  # the folder of the exported adapter, in the demo's own
 
 
 def lora_scene(options: DemoOptions, *, progress: Progress | None = None, base: str = SMALL, **training: Any) -> Scene:
-    """Who buys, who sells, and what; another base and shorter training for who is in a hurry."""
+    """Who buys, who sells, and what; another base and shorter training for people in a hurry."""
     given = {"base": base, "identity": base_identity(base), **TRAINING, **training, "seed": options.seed}
     task = replace(lora(**given), progress=progress)
     plays = by_play(load_speeches())

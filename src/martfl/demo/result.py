@@ -36,7 +36,7 @@ class EpochResult:
     quality: Quality  # all measures
     phase: str
     asks: dict[str, int]
-    prices: dict[str, int]  # of who was bought
+    prices: dict[str, int]  # of those bought
     deliveries: dict[str, str]  # how the bought updates came over
     weights: dict[str, float]
     bonus: dict[str, int]

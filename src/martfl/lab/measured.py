@@ -9,7 +9,7 @@ from pathlib import Path
 from martfl.values import Settings
 
 FOLDER = "benches"
-NOTHING = "Nothing was measured yet."
+NOT_MEASURED = "Nothing was measured yet."
 TIMES = {"encrypt_cpu_s": "encrypting", "provider_cpu_s": "a provider's score", "decrypt_cpu_s": "decrypting"}
 
 
@@ -36,7 +36,7 @@ def scoring_tables(results: Path) -> Iterator[str]:
     """CPU time and traffic of private scoring by model, for every scheme that was measured."""
     kept = read_bench(results, "scoring")
     if kept is None:
-        yield NOTHING
+        yield NOT_MEASURED
         return
     rows = []
     for model, found in kept["measured"].items():
@@ -55,7 +55,7 @@ def gas_tables(results: Path) -> Iterator[str]:
     """Gas of the contracts' functions beside the paper's, and by the number of samples."""
     kept = read_bench(results, "gas")
     if kept is None:
-        yield NOTHING
+        yield NOT_MEASURED
         return
     found = kept["measured"]
     rows = [[f"`{name}`", f"{gas:,}", _number(found["paper"].get(name))] for name, gas in found["exact"].items()]
@@ -73,7 +73,7 @@ def lab_tables(results: Path) -> Iterator[str]:
     """Seconds a round of the lab, wherever they were measured."""
     names = sorted(path.stem for path in (results / FOLDER).glob("lab-*.json"))
     if not names:
-        yield NOTHING
+        yield NOT_MEASURED
     for name in names:
         kept = read_bench(results, name)
         assert kept is not None

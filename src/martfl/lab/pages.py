@@ -18,7 +18,7 @@ from martfl.errors import InputError
 from martfl.lab.conditions import coverage, describe_conditions
 from martfl.lab.figures import save
 from martfl.lab.measured import BENCHES
-from martfl.lab.reasons import Reason, explain, read_reason
+from martfl.lab.reasons import StatedReason, explain, read_reason
 from martfl.lab.render import LENGTH, Results, read_results, render_figure, render_table
 from martfl.lab.tables import summarise, to_grids, to_markdown
 
@@ -35,7 +35,7 @@ class Section:
     bench: str = ""
     only: tuple[str, ...] = ()
     figure: bool = True
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[StatedReason, ...] = ()
 
 
 @dataclass(frozen=True)

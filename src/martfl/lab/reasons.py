@@ -13,7 +13,7 @@ MOST = 6  # cells that are named one by one
 
 
 @dataclass(frozen=True)
-class Reason:
+class StatedReason:
     """What explains which cells: those whose row, column or metric names are all among the names given."""
 
     says: str
@@ -23,11 +23,11 @@ class Reason:
         return all(wanted & cell for wanted in self.names)
 
 
-def read_reason(values: Settings) -> Reason:
+def read_reason(values: Settings) -> StatedReason:
     """`says` and `cells`: lists of names, one name of each list must be the cell's."""
     if set(values) != {"says", "cells"} or not all(isinstance(part, list) for part in values["cells"]):
         raise InputError(f"a reason has says and cells (lists of names), got {dict(values)}")
-    return Reason(values["says"], tuple(frozenset(part) for part in values["cells"]))
+    return StatedReason(values["says"], tuple(frozenset(part) for part in values["cells"]))
 
 
 def marked_cells(grid: Grid) -> Iterator[tuple[str, ...]]:
@@ -40,7 +40,7 @@ def marked_cells(grid: Grid) -> Iterator[tuple[str, ...]]:
                 yield (*names, *head.removesuffix(metric).split(), metric)
 
 
-def explain(grid: Grid, reasons: Sequence[Reason]) -> Iterator[str]:
+def explain(grid: Grid, reasons: Sequence[StatedReason]) -> Iterator[str]:
     """Known reasons, each with its cells, then the cells without one."""
     left = list(marked_cells(grid))
     if not left:

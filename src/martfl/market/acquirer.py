@@ -9,9 +9,10 @@ import numpy as np
 from eth_account.signers.local import LocalAccount
 
 from martfl.arrays import Reals
+from martfl.chain.deployment import ContractTerms
 from martfl.chain.network import Chain, ChainError
 from martfl.chain.open import deploy_trading
-from martfl.chain.state import ContractTerms, Phase
+from martfl.chain.state import Phase
 from martfl.chain.trading import Trading
 from martfl.market import wire
 from martfl.market.admission import Admission

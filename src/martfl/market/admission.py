@@ -28,7 +28,7 @@ class Admission:
         """Who may be bought.
 
         Nobody asks for more than `dearest` equal parts of the reward, or of the terms' ask where that is more. There
-        are as many parts as sellers; newcomers count as far as they have places, so that a swarm cannot make them small.
+        are as many parts as sellers; newcomers count as far as they have places, so no swarm makes parts small.
         Newcomers' prices sum to at most `newcomers` of the reward, and no place takes more than its part of that.
         Where nobody is known, all have places.
         """

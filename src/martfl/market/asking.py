@@ -45,7 +45,7 @@ class Asking:
     def ask(self, kind: type[ms.M], requests: Mapping[str, ms.Message], *, until: int) -> dict[str, ms.M]:
         """Valid answers of a kind, by second `until` of the chain.
 
-        The silent are asked once more; who sends anything else is treated as silent.
+        The silent are asked once more. An invalid answer counts as silence.
         """
         packed, asked = self._signed(requests), REQUEST_FOR[kind]
         answers: dict[str, ms.M] = {}

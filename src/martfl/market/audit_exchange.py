@@ -6,7 +6,7 @@ from eth_utils.crypto import keccak
 
 from martfl.chain import events as ev
 from martfl.chain.state import WHOLE, offer_digest
-from martfl.market.audit_record import Answer, EpochRecord, OpaqueCallError, Purchase
+from martfl.market.audit_record import EpochRecord, Finding, OpaqueCallError, Purchase
 from martfl.market.settling import Settler
 
 
@@ -18,7 +18,7 @@ class ExchangeAudit:
     before: EpochRecord | None
     settler: Settler | None
 
-    def base(self) -> Answer:
+    def base(self) -> Finding:
         """The epoch starts from the newest model that stood when it was opened."""
         event, at = self.record.opened.event, self.record.opened.at
         assert isinstance(event, ev.EpochOpened)
@@ -29,14 +29,14 @@ class ExchangeAudit:
             expected = self.before.epoch if self.before.phase(at).stands else earlier.base
         return event.base == expected, f"it starts from the model of epoch {event.base}, that of {expected} stood"
 
-    def commitments(self) -> Answer:
+    def commitments(self) -> Finding:
         """Everybody committed once, and only who committed was bought."""
         committed, bought = self.record.committed, self.record.history.bought(self.record.epoch)
         twice = len(self.record.history.of(ev.ModelCommitted, self.record.epoch)) - len(committed)
         good = not twice and len(bought) == len(set(bought)) and set(bought) <= set(committed)
         return good, f"{len(committed)} committed, {len(bought)} bought"
 
-    def purchases(self) -> Answer:
+    def purchases(self) -> Finding:
         """Every purchase opens the commitment on chain, and all prices fit into the reward."""
         record, named = self.record, self.record.history.bought(self.record.epoch)
         if not named:
@@ -49,7 +49,7 @@ class ExchangeAudit:
             return False, f"not what was committed to: {', '.join(wrong)}"
         return spent <= record.reward, f"{len(named)} bought at their asks for {spent} of {record.reward}"
 
-    def deliveries(self) -> Answer:
+    def deliveries(self) -> Finding:
         """Keys on chain open what was bought; who was accepted was bought, and who was refuted was neither."""
         record = self.record
         if not record.bought:
@@ -61,7 +61,7 @@ class ExchangeAudit:
         counts = f"{len(record.accepted)} accepted, {len(record.revealed)} keys on chain, {len(silent)} silent"
         return good, f"{counts}; keys of others: {', '.join(wrong)}" if wrong else counts
 
-    def refutations(self) -> Answer:
+    def refutations(self) -> Finding:
         """Whoever was refuted had revealed, was neither accepted nor listed before, and its leaf is false."""
         record = self.record
         if not record.refuted:
@@ -70,7 +70,7 @@ class ExchangeAudit:
         wrong = [n for n in record.refuted if n in unknown or self._was_out(n) or not self._leaf_is_false(n)]
         return not wrong, f"wrongly: {', '.join(wrong)}" if wrong else f"{len(record.refuted)} refuted by a false leaf"
 
-    def weights(self) -> Answer:
+    def weights(self) -> Finding:
         """Published once; weights are positive and sum to the whole, or nobody is listed."""
         record, published = self.record, self.record.history.published(self.record.epoch)
         if not published:
@@ -80,7 +80,7 @@ class ExchangeAudit:
         good = good and len(values) == len(record.weights) and set(record.weights) <= set(record.bought)
         return good, f"{len(values)} of {len(record.bought)} bought are in the model, weights sum to {sum(values)}"
 
-    def deadlines(self) -> Answer:
+    def deadlines(self) -> Finding:
         """Every step after what it follows and not after its window."""
         record, times, first = self.record, self.record.times, self.record.times.commit + 1
         late = [

@@ -1,6 +1,6 @@
 """What an audit computes again of an epoch's end: its phase, who is owed what, and that no unit is lost or made.
 
-settled   price, and (reward − all prices)·weight / 65536 to who is in the model; the rest and the penalty return
+settled   price, and (reward − all prices)·weight / 65536 to those in the model; the rest and the penalty return
 failed    prices; the rest of the reward returns, the penalty is nobody's
 empty     all returns
 """
@@ -10,7 +10,7 @@ from functools import cached_property
 
 from martfl.chain import events as ev
 from martfl.chain.state import WHOLE, Phase
-from martfl.market.audit_record import Answer, EpochRecord
+from martfl.market.audit_record import EpochRecord, Finding
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class MoneyAudit:
         """The phase by the rules."""
         return self.record.phase(self.now)
 
-    def phase(self) -> Answer:
+    def phase(self) -> Finding:
         """The phase that the events and the clock lead to is the one that the contract names."""
         said = self.record.trading.read_epoch(self.record.epoch).phase
         word = "it is" if said is self.end else f"the contract says {said.name.lower()}, by the rules it is"
@@ -52,7 +52,7 @@ class MoneyAudit:
         """What is the acquirer's again, dust included."""
         return self.record.deposit - sum(self.owed.values()) - self.forfeited
 
-    def shares(self) -> Answer:
+    def shares(self) -> Finding:
         """Each party has claimed, or may claim, exactly its part, and nobody before the end."""
         if not self.end.final:
             return None
@@ -67,7 +67,7 @@ class MoneyAudit:
         wrong += [f"a claim at {at}, before the end" for at in times if not self.record.phase(at).final]
         return not wrong, "; ".join(wrong) or f"{len(self.owed)} providers and the acquirer, each its part"
 
-    def money(self) -> Answer:
+    def money(self) -> Finding:
         """What came in = what went out + what may still be claimed + what is nobody's."""
         came, went = self.record.deposit, self.paid()
         if not self.end.final:

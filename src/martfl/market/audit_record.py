@@ -11,13 +11,14 @@ from hexbytes import HexBytes
 from web3.contract import Contract
 
 from martfl.chain import events as ev
+from martfl.chain.deployment import BASIS, Deadlines
 from martfl.chain.history import History, PastEvent
-from martfl.chain.state import BASIS, Deadlines, Phase, price_of
+from martfl.chain.state import Phase, price_of
 from martfl.chain.trading import Trading
 from martfl.market.errors import MarketError
 from martfl.values import Settings
 
-Answer = tuple[bool, str] | None  # whether it holds, and what was found; None: there is nothing to ask
+Finding = tuple[bool, str] | None  # whether it holds, and what was found; None: there is nothing to ask
 
 
 class OpaqueCallError(MarketError):

@@ -8,9 +8,9 @@ from eth_utils.address import to_canonical_address
 from eth_utils.crypto import keccak
 
 from martfl.chain import events as ev
+from martfl.chain.deployment import Sampling
 from martfl.chain.sampled import SampledTrading
-from martfl.chain.state import Sampling
-from martfl.market.audit_record import Answer, EpochRecord, OpaqueCallError
+from martfl.market.audit_record import EpochRecord, Finding, OpaqueCallError
 from martfl.market.errors import MarketError
 from martfl.settlement.keccak import word
 from martfl.settlement.sampled import vdf
@@ -25,8 +25,8 @@ class SampledAudit:
 
     record: EpochRecord
 
-    def listing(self) -> Answer:
-        """Who is in the model is listed with what it was bought with; the nonces are the seals of all of them."""
+    def listing(self) -> Finding:
+        """Everybody in the model is listed with the offer that was bought; the nonces are all their seals."""
         published = self.record.history.entries_of(ev.RootPublished, self.record.epoch)
         if not published:
             return None
@@ -40,7 +40,7 @@ class SampledAudit:
         same = [(n, w) for n, _, _, w in named] == list(zip(event.providers, event.weights, strict=True))
         return same and roll([s for _, _, s, _ in named]) == event.nonces, f"{len(named)} listed as they were bought"
 
-    def randomness(self) -> Answer:
+    def randomness(self) -> Finding:
         """The seed from seals, roots and the block after publication; the delay function's output and proof for it."""
         history, epoch = self.record.history, self.record.epoch
         submitted = history.of(ev.RandomnessSubmitted, epoch)
@@ -54,7 +54,7 @@ class SampledAudit:
         good = vdf.verify(expected, proof, squarings=steps) and vdf.randomness(proof) == said.randomness
         return good, f"delay function of {steps} squarings {'holds' if good else 'does not hold'}"
 
-    def inputs(self) -> Answer:
+    def inputs(self) -> Finding:
         """The circuit's slots are who is in the model, at their weights."""
         posted = self.record.history.of(ev.InputsCommitted, self.record.epoch)
         if not posted:
@@ -65,7 +65,7 @@ class SampledAudit:
         good = list(posted[0].providers) == list(weights) and list(posted[0].inputs[: len(words)]) == list(words)
         return good, f"{len(weights)} of {len(slots)} slots, {len(posted[0].inputs)} public inputs"
 
-    def proof(self) -> Answer:
+    def proof(self) -> Finding:
         """The proof in the transaction that settled, checked once more under the market's key."""
         proved = self.record.history.entries_of(ev.EpochProved, self.record.epoch)
         if not proved:

@@ -8,8 +8,8 @@ where it can be computed here.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from martfl.chain.deployment import NO_TOKEN
 from martfl.chain.history import History, read_history
-from martfl.chain.state import NO_TOKEN
 from martfl.chain.trading import Trading
 from martfl.errors import MartflError
 from martfl.market.audit_exact import ExactAudit

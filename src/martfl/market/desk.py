@@ -83,7 +83,7 @@ class Desk:
     # --- what a rule may do ----------------------------------------------------------------------------------------
 
     def score(self, baseline: Reals) -> Doubles:
-        """Cosines under encryption [n]; NaN for who gave no valid answer, and for all where the baseline is zero."""
+        """Cosines under encryption [n]; NaN where there was no valid answer, and everywhere if the baseline is zero."""
         if not np.any(baseline):
             return np.full(len(self.providers), np.nan)
         number = len(self.baselines)
@@ -96,7 +96,7 @@ class Desk:
         return np.array([np.nan if score is None else score for score in given])
 
     def buy(self, providers: Sequence[int]) -> Mapping[int, Reals]:
-        """Buy at their asks; who is not sold, not affordable or does not deliver is missing from the answer.
+        """Buy at their asks. The answer lacks those who do not sell, cannot be afforded, or do not deliver.
 
         An update whose scores were forged is bought and paid like others, and not shown to the rule; nor is one of
         zeros, which has no direction that anybody could be judged by.

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from martfl.chain import events as ev
+from martfl.chain.deployment import Deadlines
 from martfl.chain.network import RevertedError
-from martfl.chain.state import MAX_PROVIDERS, Deadlines, Offer, Phase, SignedCommit, State
+from martfl.chain.state import MAX_PROVIDERS, Offer, Phase, SignedCommit, State
 from martfl.market import messages as ms
 from martfl.market.asking import Asking
 from martfl.market.desk import Desk
@@ -89,9 +90,9 @@ class Epoch:
         return done
 
     def invite(self, file: bytes, invited: list[str], names: Mapping[str, str]) -> Invited:
-        """Send the model to who is invited; they train, and sign commitments for us to send.
+        """Send the model to those who are invited; they train, and sign commitments for us to send.
 
-        Who is not ready when the margin begins sends its own.
+        Providers that are not ready when the margin begins send their own.
         """
 
         def ask() -> Invited:
@@ -110,7 +111,7 @@ class Epoch:
         return self.journal.once(self.number, Invited, ask)
 
     def relay(self, invited: Invited) -> None:
-        """Send the signed commitments, many in one transaction; who has sent its own is skipped by the contract."""
+        """Send the signed commitments, many in one transaction; the contract skips whoever has sent its own."""
 
         def send() -> Relayed:
             signed = [entry for name in invited.signed if (entry := self._signed(name)) is not None]
@@ -146,8 +147,8 @@ class Epoch:
     def shares(self, desk: Desk, weights: Mapping[str, float]) -> Shares:
         """Integer weights of what was delivered, such that the next model can be published.
 
-        Who pushes it out of its range, the hardest first, is paid its price and left out: a sum that no contract takes
-        would cost the penalty. Where nobody is left, or it is nobody in particular, the model stays as it is.
+        Providers that push it hard out of its range are left out, and still paid: a sum that no contract takes would
+        cost the penalty. Where nobody is left, or nobody pushes hard, the model stays as it is.
         """
         left = dict(weights)
         while True:
@@ -157,12 +158,9 @@ class Epoch:
                 return shares
             except RangeError as error:
                 pusher = desk.hardest_push(shares)
-                if pusher is None:
-                    buyer, why = self.act.account.address, f"nobody is listed, the model stays as it is: {error}"
-                    self.journal.remark(self.number, buyer, "out of range", why)
-                    return {}
-                self.journal.remark(self.number, pusher, "out of range", f"left out of the aggregate: {error}")
-                del left[pusher]
+                blamed, what = (pusher, "left out") if pusher else (self.act.account.address, "nobody is listed")
+                self.journal.remark(self.number, blamed, "out of range", f"{what}: {error}")
+                left = {name: weight for name, weight in left.items() if pusher and name != pusher}
 
     def _weighed(self, desk: Desk, weights: Mapping[str, float]) -> Shares:
         """The heaviest, where there are more than fit."""
@@ -174,15 +172,15 @@ class Epoch:
         return {name: Share(desk.purchases.here[name], unit) for name, unit in pairs}
 
     def accept(self, purchases: Purchases, shares: Shares) -> None:
-        """Say on chain who delivered and is not in the aggregate; publication says it of those who are.
+        """Say on chain who delivered but is not in the aggregate; publishing says it of those who are.
 
-        Who is left out here puts its key on chain, and is accepted then.
+        Those left out here put their keys on chain, and are accepted then.
         """
 
         def send() -> Acceptance:
             open_ = {State.BOUGHT, State.REVEALED} if self.asking.now() <= self.times.keys else {State.REVEALED}
-            named = [name for name in sorted(purchases.here) if name not in shares]
-            chosen = tuple(name for name in named if self._state(name) in open_)[:MAX_PROVIDERS]
+            named, read = sorted(purchases.here.keys() - shares.keys()), self.act.trading.read_provider
+            chosen = tuple(name for name in named if read(self.number, name).state in open_)[:MAX_PROVIDERS]
             if not chosen:
                 return Acceptance(providers=(), sent=None)
             account, key = self.act.account, self.act.key("accept")
@@ -285,16 +283,12 @@ class Epoch:
         """The file that this epoch published."""
         return self.journal.blob(self.number, "model") or b""
 
-    def _state(self, name: str) -> State:
-        return self.act.trading.read_provider(self.number, name).state
-
     def _signed(self, name: str) -> SignedCommit | None:
         kept = self.journal.blob(self.number, f"signed {name}") or b""
         return self.asking.read(ms.Committed, name, lambda: read_signed(name, kept))
 
     def _shown(self, name: str, answer: ms.Offered, digest: bytes) -> Shown | None:
-        trading, epoch = self.act.trading, self.number
-        place = OfferContext(trading.chain.chain_id, trading.address, epoch, trading.read_epoch(epoch).reward)
+        place = OfferContext.of(self.act.trading, self.number)
         return self.asking.read(ms.Offered, name, lambda: read_offer(name, answer, digest=digest, place=place))
 
     def _relay(self, entries: list[SignedCommit], step: str) -> Sent:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from eth_account.signers.local import LocalAccount
 
-from martfl.chain.state import Deadlines, Offer, Phase, ProviderState
+from martfl.chain.deployment import Deadlines
+from martfl.chain.state import Offer, Phase, ProviderState
 from martfl.chain.trading import Trading
 from martfl.market import messages as ms
 from martfl.market.errors import MarketError
@@ -29,7 +30,7 @@ class Guard:
     trusting: bool
 
     def check_open(self, epoch: int) -> int:
-        """The epoch whose model this one starts from, where it takes commitments and holds what was promised."""
+        """Raise unless the epoch takes commitments and holds what was promised. Returns the epoch it starts from."""
         self._deadlines(epoch)
         state = self.trading.read_epoch(epoch)
         if state.phase is not Phase.OPEN:
@@ -44,7 +45,7 @@ class Guard:
         return self.trading.deadlines(epoch)
 
     def check_trading(self, epoch: int) -> Deadlines:
-        """The epoch's deadlines, where commitments are closed deep in the chain and purchases are still open."""
+        """Raise unless commitments are closed, deep in the chain, and purchases are open. Returns the deadlines."""
         times = self._deadlines(epoch)
         if counted_time(self.trading.chain) <= times.commit:
             raise MarketError(f"commitments of epoch {epoch} are not closed yet")

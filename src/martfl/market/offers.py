@@ -1,8 +1,10 @@
 """What providers say before they are bought, read with suspicion: signed commitments, and what opens them."""
 
 from dataclasses import dataclass
+from typing import Self
 
 from martfl.chain.state import Offer, SignedCommit
+from martfl.chain.trading import Trading
 from martfl.errors import InputError
 from martfl.market.errors import MessageError
 from martfl.market.messages import Offered
@@ -19,6 +21,11 @@ class OfferContext:
     market: str
     epoch: int
     reward: int
+
+    @classmethod
+    def of(cls, trading: Trading, epoch: int) -> Self:
+        """As the chain has it."""
+        return cls(trading.chain.chain_id, trading.address, epoch, trading.read_epoch(epoch).reward)
 
 
 def read_signed(name: str, text: bytes) -> SignedCommit:

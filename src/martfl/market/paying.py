@@ -21,9 +21,9 @@ MOST_APPRAISAL = 512  # bytes: seven numbers and their names
 
 
 def pay_providers(act: Acting) -> list[Sent]:
-    """In batches of those bought, which a restart does not change; who has claimed is skipped.
+    """Pay those bought, in batches that a restart does not change. Whoever has claimed is skipped.
 
-    Receivers may be programs. Where they make a batch fail, everybody claims what is its own.
+    Receivers may be programs. If one of them makes a batch fail, everybody claims for itself.
     """
     names, done = act.trading.bought(act.epoch), []
     for i, at in enumerate(range(0, len(names), MAX_PROVIDERS)):

@@ -2,8 +2,8 @@
 
 A provider is reactive: `handle` takes a request and gives a reply. Before it acts it looks at the chain, and before it
 relies on anything of its own it has written it down: a provider that is killed and started again answers as before.
-What must happen on chain in time, whoever asks for it or not, `watch` does (`watching`); it waits for no request, since
-training may take longer than the time that is left.
+What must happen on chain in time happens whether anybody asks for it or not: `watch` sees to it (`watching`). It waits
+for no request, since training may take longer than the time that is left.
 """
 
 import hashlib
@@ -223,7 +223,7 @@ class Provider:
     # --- parts ---------------------------------------------------------------------------------------------------
 
     def _located(self) -> Terms:
-        """The terms with where the market is, for who reads them beside the model."""
+        """The terms, and where the market is, for whoever reads them beside the model."""
         return replace(self.terms, chain=replace(self.terms.chain, contract=self.trading.address))
 
     def _check_journal(self) -> None:

@@ -13,8 +13,9 @@ from functools import partial
 from eth_utils.crypto import keccak
 
 from martfl.chain import events as ev
+from martfl.chain.deployment import Deadlines
 from martfl.chain.network import RevertedError
-from martfl.chain.state import MAX_PROVIDERS, Deadlines, Offer, State, price_of
+from martfl.chain.state import MAX_PROVIDERS, Offer, State, price_of
 from martfl.errors import MartflError
 from martfl.market import messages as ms
 from martfl.market.asking import Asking
@@ -60,9 +61,9 @@ class Purchases:
         return price_of(self.offers[name].ask, self.reward)
 
     def buy(self, names: Sequence[str]) -> Sequence[str]:
-        """Fetch sealed updates, buy those that are sound, ask for their keys; who delivered is in `here` afterwards.
+        """Fetch sealed updates, buy those that are sound, ask for their keys. Afterwards `here` has what came.
 
-        What is ordered is on record before it is bought, and who delivered before it is told: a restarted acquirer
+        Orders are on record before anything is bought, deliveries before anything is told: a restarted acquirer
         orders the same, and sees the same.
         """
         label, epoch = str(self._orders), self.act.epoch
@@ -76,7 +77,7 @@ class Purchases:
         return taken.providers
 
     def fetch_keys(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Ask the bought for keys that are not here yet, or take them from the chain; whose update is here then."""
+        """Fetch the missing keys from their sellers, or from the chain. Returns whose update is here then."""
         missing = [name for name in names if name not in self.here]
         request = ms.KeyRequest(epoch=self.act.epoch, key=self._sealing_key().public.hex())
         until = self.times.keys - self.margin  # afterwards keys come on chain
@@ -162,9 +163,9 @@ class Purchases:
         return kept
 
     def _orderable(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Of these, in their order, who is not bought yet, sent a sound sealed update, and can be paid.
+        """Those of them who are not bought yet, sent a sound sealed update, and can be paid; in the same order.
 
-        One transaction takes so many and no more.
+        At most as many as fit in one transaction.
         """
         bought = self.prices()
         sealed = self._fetch_sealed([name for name in names if name not in bought])

@@ -1,4 +1,4 @@
-"""What a party's journal holds of each finished step, as types: who writes a step and who reads it share them.
+"""What a party's journal holds of each finished step, as types that writers and readers share.
 
 A step is one frozen dataclass; its `step` names it in the journal, a label tells steps of one kind apart. Values are
 integers, texts, numbers, and tuples, mappings and dataclasses of these, so that one codec serves all (`codec`).

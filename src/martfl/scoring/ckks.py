@@ -20,7 +20,7 @@ import tenseal.sealapi as sealapi
 
 from martfl.scoring import hiding, seal
 from martfl.scoring.cosine import most_score, update_direction
-from martfl.scoring.direction import Direction, Vector
+from martfl.scoring.direction import Direction, VectorLike
 from martfl.scoring.errors import ReplyError, ScoreMessageError
 from martfl.scoring.seal import SEED_BYTES, Ring
 from martfl.scoring.sender import Sender
@@ -181,7 +181,7 @@ def products(reader: Reader, update: Direction, size: RingSize) -> Iterator[seal
             yield item
 
 
-def score_under_encryption(message: Message, update: Vector, *, sketch: Sketch | None = None) -> bytes:
+def score_under_encryption(message: Message, update: VectorLike, *, sketch: Sketch | None = None) -> bytes:
     """The provider's side: a reply that tells the key's holder the cosine of `update` with its baseline, no more.
 
     Answer one baseline per key and update: every further reply tells the buyer a further number.

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from martfl.scoring.direction import Direction, Vector, cosine_of, direction
+from martfl.scoring.direction import Direction, VectorLike, cosine_of, direction
 from martfl.scoring.errors import UpdateError
 from martfl.scoring.sketch import NORM, Sketch
 
@@ -11,17 +11,17 @@ SCORE_ERROR = 2e-5  # the most that encryption changes a score: flooding, and fi
 CHEAT_TOLERANCE = 5e-5  # what `check_score` forgives: beyond any honest error, far below any gap that selection sees
 
 
-def baseline_direction(vector: Vector, sketch: Sketch | None) -> Direction:
+def baseline_direction(vector: VectorLike, sketch: Sketch | None) -> Direction:
     """What the acquirer compares with: a vector, or its sketch."""
     return direction(vector, name="baseline") if sketch is None else sketch.baseline(vector)
 
 
-def update_direction(vector: Vector, sketch: Sketch | None) -> Direction:
+def update_direction(vector: VectorLike, sketch: Sketch | None) -> Direction:
     """What a provider compares: its update, or the rounded sketch of it."""
     return direction(vector) if sketch is None else sketch.update(vector)
 
 
-def cosine(baseline: Vector, update: Vector, *, sketch: Sketch | None = None) -> float:
+def cosine(baseline: VectorLike, update: VectorLike, *, sketch: Sketch | None = None) -> float:
     """The score of the paper's section 4, `s = ⟨g, u⟩ / (‖g‖·‖u‖)`; with a sketch, that of the sketches.
 
     An all-zero sketch of a vector that is not zero scores 0: nothing is known of it.
@@ -72,8 +72,8 @@ class ScoreCheck:
 
 def check_score(
     reported: float,
-    baseline: Vector,
-    update: Vector,
+    baseline: VectorLike,
+    update: VectorLike,
     *,
     sketch: Sketch | None = None,
     tolerance: float = CHEAT_TOLERANCE,

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from martfl.arrays import Array
 from martfl.scoring.errors import UpdateError
 
-Vector: TypeAlias = ArrayLike | Iterator[ArrayLike]  # whole, or an iterator of its chunks in order
+VectorLike: TypeAlias = ArrayLike | Iterator[ArrayLike]  # whole, or an iterator of its chunks in order
 
 _BLOCK = 1 << 18
 
@@ -44,7 +44,7 @@ class Direction:
             yield block
 
 
-def direction(update: Vector, *, name: str = "update") -> Direction:
+def direction(update: VectorLike, *, name: str = "update") -> Direction:
     """Check that `update` has a direction, and give it."""
     values = as_vector(update, name)
     peak = max(peak_of(values[start : start + _BLOCK], name) for start in range(0, values.size, _BLOCK))
@@ -55,7 +55,7 @@ def direction(update: Vector, *, name: str = "update") -> Direction:
     return Direction(values, peak, norm, values.size)
 
 
-def as_vector(update: Vector, name: str) -> Array:
+def as_vector(update: VectorLike, name: str) -> Array:
     """A vector of real numbers, at least one; not looked at yet."""
     if isinstance(update, Iterator):
         raise UpdateError(f"{name} may come in chunks only where it is sketched")

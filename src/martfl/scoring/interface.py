@@ -7,7 +7,7 @@ from typing import BinaryIO, Protocol
 
 from martfl.scoring import plain
 from martfl.scoring.cosine import ScoreCheck, ScoreError, check_score, score_error
-from martfl.scoring.direction import Vector
+from martfl.scoring.direction import VectorLike
 from martfl.scoring.errors import ScoringError
 from martfl.scoring.sketch import Sketch
 from martfl.scoring.wire import Message
@@ -20,13 +20,13 @@ class Key(Protocol):
     def fingerprint(self) -> bytes:
         """The key's public name, 32 bytes."""
 
-    def encrypt_baseline(self, update: Vector) -> bytes:
+    def encrypt_baseline(self, update: VectorLike) -> bytes:
         """The message to all providers."""
 
-    def encrypt_chunks(self, update: Vector) -> Iterator[bytes]:
+    def encrypt_chunks(self, update: VectorLike) -> Iterator[bytes]:
         """The same in parts."""
 
-    def write_baseline(self, update: Vector, file: BinaryIO) -> int:
+    def write_baseline(self, update: VectorLike, file: BinaryIO) -> int:
         """The same to a file."""
 
     def decrypt_score(self, reply: Message, *, parameters: int | None = None) -> float:
@@ -43,10 +43,10 @@ class Scorer:
     name: str
     generate: Callable[[], Key]
     restore: Callable[[bytes], Key]
-    score: Callable[[Message, Vector], bytes]
+    score: Callable[[Message, VectorLike], bytes]
     sketch: Sketch | None = None
 
-    def check(self, reported: float, baseline: Vector, update: Vector) -> ScoreCheck:
+    def check(self, reported: float, baseline: VectorLike, update: VectorLike) -> ScoreCheck:
         """Whether a reported score is that of the update delivered afterwards."""
         return check_score(reported, baseline, update, sketch=self.sketch)
 

@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 
 from martfl.scoring.cosine import update_direction
-from martfl.scoring.direction import Direction, Vector
+from martfl.scoring.direction import Direction, VectorLike
 from martfl.scoring.errors import ReplyError, ScoreMessageError
 from martfl.scoring.sender import Sender
 from martfl.scoring.sketch import Sketch
@@ -70,7 +70,7 @@ class PlainKey(Sender):
         return cls(header.fingerprint, sketch)
 
 
-def score_in_the_clear(message: Message, update: Vector, *, sketch: Sketch | None = None) -> bytes:
+def score_in_the_clear(message: Message, update: VectorLike, *, sketch: Sketch | None = None) -> bytes:
     """The provider's side: the cosine of its update with the baseline of the message."""
     mine, reader = update_direction(update, sketch), Reader(message)
     header = reader.header()

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from martfl.arrays import Array, Floats
-from martfl.scoring.direction import Direction, Vector, as_vector, peak_of
+from martfl.scoring.direction import Direction, VectorLike, as_vector, peak_of
 from martfl.scoring.errors import ScoringError, UpdateError
 
 SEED_BYTES = 32
@@ -62,12 +62,12 @@ class Sketch:
         """What is added before entries are rounded down [K], in [0, 1)."""
         return np.frombuffer(self._stream(b"dither", 2 * self.entries), "<u2") * 2.0**-16
 
-    def baseline(self, vector: Vector) -> Direction:
+    def baseline(self, vector: VectorLike) -> Direction:
         """The acquirer's side: the direction of S g."""
         values, parameters = self.project(vector, name="baseline")
         return _direction(values, parameters)
 
-    def update(self, vector: Vector) -> Direction:
+    def update(self, vector: VectorLike) -> Direction:
         """The provider's side: S u at length NORM, rounded to integers, so that a score of it can be checked exactly.
 
         `⌊x + d⌋` with the seed's own d has the mean x: small entries beside a huge one are not lost.
@@ -79,7 +79,7 @@ class Sketch:
         (scaled,) = exact.blocks(self.entries, scale=NORM)
         return Direction(np.floor(scaled + self.dither), 1.0, NORM, parameters)
 
-    def project(self, vector: Vector, *, name: str = "update") -> tuple[Floats, int]:
+    def project(self, vector: VectorLike, *, name: str = "update") -> tuple[Floats, int]:
         """S x up to a power of two [K], and the number of coordinates; a vector without a direction is refused."""
         total, parameters, largest, exponent = np.zeros(self.entries), 0, 0.0, _LEAST_EXPONENT
         for index, (block, count) in enumerate(_blocks(vector, self.entries, name)):
@@ -123,7 +123,7 @@ def _direction(values: Floats, parameters: int) -> Direction:
     return Direction(values, peak, math.sqrt(math.fsum(((values / peak) ** 2).tolist())), parameters)
 
 
-def _blocks(vector: Vector, width: int, name: str) -> Iterator[tuple[Floats, int]]:
+def _blocks(vector: VectorLike, width: int, name: str) -> Iterator[tuple[Floats, int]]:
     """The vector as float64 in blocks of `width`, the last filled up with zeros, with the coordinates in each.
 
     Every block is the same memory: use it before you ask for the next.
@@ -144,7 +144,7 @@ def _blocks(vector: Vector, width: int, name: str) -> Iterator[tuple[Floats, int
         yield block, filled
 
 
-def _chunks(vector: Vector, name: str) -> Iterator[Array]:
+def _chunks(vector: VectorLike, name: str) -> Iterator[Array]:
     if isinstance(vector, Iterator):
         yield from (as_vector(chunk, name) for chunk in vector)
     else:

@@ -20,12 +20,12 @@ import numpy.typing as npt
 from martfl.arrays import Integers
 from martfl.settlement.errors import FileError, SettlementError
 
-Kind = Literal["update", "model"]
+FileKind = Literal["update", "model"]
 VERSION = 1
 _MAGIC = b"MARTFLIV"
 _FIELDS = struct.Struct("<8sBBBxIQd")  # then the hash
 HEADER_BYTES = _FIELDS.size + 32
-_KINDS: dict[Kind, int] = {"update": 1, "model": 2}
+_KINDS: dict[FileKind, int] = {"update": 1, "model": 2}
 _CHUNK = 1 << 18  # values at a time
 
 
@@ -33,7 +33,7 @@ _CHUNK = 1 << 18  # values at a time
 class IntegerVector:
     """What a file holds: integers at a scale, of one epoch."""
 
-    kind: Kind
+    kind: FileKind
     values: Integers  # (m,)
     scale: float  # δ of the market; a model's values are at δ/2^16
     epoch: int
@@ -57,7 +57,7 @@ class IntegerVector:
 class FileHeader:
     """What a file says about itself, before its hash is checked."""
 
-    kind: Kind
+    kind: FileKind
     epoch: int
     parameters: int
     scale: float
@@ -65,7 +65,7 @@ class FileHeader:
 
 
 def peek(data: bytes) -> FileHeader:
-    """A file's own description, for who does not know yet what to expect."""
+    """A file's own description, for readers that do not know yet what to expect."""
     if len(data) < HEADER_BYTES:
         raise FileError(f"a header of {HEADER_BYTES} bytes expected, got {len(data)}")
     magic, version, number, _, epoch, count, scale = _FIELDS.unpack(data[: _FIELDS.size])
@@ -84,7 +84,7 @@ def write(vector: IntegerVector, stream: BinaryIO) -> bytes:
     return digest
 
 
-def read(stream: BinaryIO, *, kind: Kind, parameters: int) -> IntegerVector:
+def read(stream: BinaryIO, *, kind: FileKind, parameters: int) -> IntegerVector:
     """Read a file of the expected kind and size; anything truncated, longer, changed or foreign is refused."""
     header = stream.read(HEADER_BYTES)
     if len(header) != HEADER_BYTES:
@@ -121,7 +121,7 @@ def to_bytes(vector: IntegerVector) -> bytes:
     return stream.getvalue()
 
 
-def from_bytes(data: bytes, *, kind: Kind, parameters: int) -> IntegerVector:
+def from_bytes(data: bytes, *, kind: FileKind, parameters: int) -> IntegerVector:
     """Read a message."""
     return read(BytesIO(data), kind=kind, parameters=parameters)
 
@@ -131,7 +131,7 @@ def _fields(vector: IntegerVector) -> bytes:
     return _FIELDS.pack(_MAGIC, VERSION, _KINDS[vector.kind], width, vector.epoch, vector.values.size, vector.scale)
 
 
-def _check_header(fields: bytes, kind: Kind, parameters: int) -> tuple[int, int, float]:
+def _check_header(fields: bytes, kind: FileKind, parameters: int) -> tuple[int, int, float]:
     magic, version, number, width, epoch, count, scale = _FIELDS.unpack(fields)
     if magic != _MAGIC or version != VERSION:
         raise FileError(f"format {_MAGIC!r} version {VERSION} expected, got {magic!r} version {version}")

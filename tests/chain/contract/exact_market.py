@@ -8,8 +8,8 @@ from eth_utils import keccak
 from markets import Market, Seller, offer_of, word
 from py_arkworks_bls12381 import G1Point, Scalar
 
+from martfl.chain.deployment import ExactModel, ExactStart, PackingTerms
 from martfl.chain.exact import ExactTrading
-from martfl.chain.state import ExactModel, ExactStart, PackingTerms
 from martfl.settlement.exact import (
     INITIAL_BLINDING,
     ORDER,

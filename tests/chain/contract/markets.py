@@ -14,10 +14,11 @@ import pytest
 from eth_account.signers.local import LocalAccount
 from eth_utils import keccak
 
+from martfl.chain.deployment import ContractTerms
 from martfl.chain.embedded import EmbeddedChain
 from martfl.chain.network import RevertedError
 from martfl.chain.signing import sign_claim, sign_commit
-from martfl.chain.state import ContractTerms, Listing, Offer, SignedClaim, SignedCommit, price_of
+from martfl.chain.state import Listing, Offer, SignedClaim, SignedCommit, price_of
 
 WINDOW = 1000
 DEPOSIT = 10**15 + 11

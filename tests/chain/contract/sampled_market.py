@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 from markets import Market, Seller, offer_of, word
 
+from martfl.chain.deployment import SampledStart, Sampling
 from martfl.chain.embedded import EmbeddedChain
 from martfl.chain.events import SamplesDrawn
 from martfl.chain.sampled import SampledTrading
-from martfl.chain.state import SampledStart, Sampling
 from martfl.settlement.keccak import keccak
 from martfl.settlement.sampled import Quantisation, Shape, cached_keys, key_hash, specialise
 from martfl.settlement.sampled.epoch import aggregate_model, prove_samples, state_samples

@@ -18,9 +18,9 @@ def make_world(chain, helper, token: str, asks: tuple[int, ...]) -> ExactWorld:
 
 
 def test_few_runs(embedded, helper):
-    run(functools.partial(Coalition, embedded, functools.partial(make_world, embedded, helper)), runs=25, steps=25)
+    run(functools.partial(Coalition, embedded, functools.partial(make_world, embedded, helper)), runs=15, steps=25)
 
 
 @pytest.mark.long
 def test_many_runs(embedded, helper):
-    run(functools.partial(Coalition, embedded, functools.partial(make_world, embedded, helper)), runs=1500, steps=50)
+    run(functools.partial(Coalition, embedded, functools.partial(make_world, embedded, helper)), runs=400, steps=50)

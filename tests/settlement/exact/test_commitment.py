@@ -145,7 +145,7 @@ def test_openings_as_bytes_and_never_in_logs():
     assert str(opening.blinding) not in repr(opening)
     with pytest.raises(SettlementError, match="32 bytes, got 31"):
         Opening.from_bytes(bytes(31))
-    with pytest.raises(RangeError):
+    with pytest.raises(RangeError, match="a scalar is an integer with"):
         Opening.from_bytes(b"\xff" * 32)
 
 

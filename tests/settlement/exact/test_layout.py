@@ -89,7 +89,7 @@ def test_updates_out_of_range_or_shape_are_refused(values, message):
 
 
 def test_the_most_negative_machine_integer_is_out_of_range():
-    with pytest.raises(RangeError):
+    with pytest.raises(RangeError, match="every value must satisfy"):
         SlotLayout().check_model(np.array([np.iinfo(np.int64).min]))
 
 
@@ -97,5 +97,5 @@ def test_the_most_negative_machine_integer_is_out_of_range():
     "terms", [{"bits": 1}, {"bits": 33}, {"epochs": 0}, {"initial_bound": -1}, {"initial_bound": 1 << 62}]
 )
 def test_terms_without_a_proven_bound_are_refused(terms):
-    with pytest.raises(SettlementError):
+    with pytest.raises(SettlementError, match=r"bit width lies in|epochs ≥ 1|bound must stay below"):
         SlotLayout(**terms)

@@ -52,7 +52,7 @@ def test_the_base_point_encodes_as_the_standard_says():
     ],
 )
 def test_bad_eip2537_points_are_refused(data):
-    with pytest.raises(PointError):
+    with pytest.raises(PointError, match=r"at infinity|not a point of the subgroup|bytes expected|16 zero bytes"):
         Commitment.from_eip2537(data)
 
 
@@ -68,7 +68,7 @@ def test_bad_eip2537_points_are_refused(data):
     ],
 )
 def test_bad_compressed_points_are_refused(data):
-    with pytest.raises(PointError):
+    with pytest.raises(PointError, match=r"at infinity|canonical encoding|of the subgroup|bytes expected"):
         Commitment.from_compressed(data)
 
 
@@ -76,7 +76,7 @@ def test_a_coordinate_not_reduced_mod_p_is_refused():
     xy = times_base(3).xy
     x = int.from_bytes(xy[:48], "big") + P
     if x < 1 << 384:
-        with pytest.raises(PointError):
+        with pytest.raises(PointError, match="not a point of the subgroup"):
             Commitment(x.to_bytes(48, "big") + xy[48:])
-    with pytest.raises(PointError):
+    with pytest.raises(PointError, match="96 bytes expected, got 9"):
         Commitment("not bytes")

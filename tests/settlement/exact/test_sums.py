@@ -122,3 +122,17 @@ def test_a_library_without_blst_or_with_wrong_answers_is_not_used(monkeypatch, c
     monkeypatch.setattr(blst.Blst, "window_sum", lambda *a, **k: G1Point())
     assert LOAD.__wrapped__() is None
     assert "disagree" in caplog.text
+
+
+@given(st.lists(st.integers(0, 10**5), min_size=2, max_size=33), st.integers(1, 8), st.integers(0, 2000))
+def test_no_other_width_costs_less(lengths, sums, overhead):
+    """A window adds every integer that reaches it, then its buckets; so many sums share the windows."""
+    bits = max((at for at, count in enumerate(lengths) if count), default=0)
+
+    def cost(windows):
+        return sum(sum(lengths[start + 1 :]) + sums * (overhead + 2 * 2**size) for start, size in windows)
+
+    chosen = choose_windows(np.array(lengths), sums=sums, overhead=overhead)
+    widths = range(2, 18)
+    others = [[(at, min(width, bits - at)) for at in range(0, bits, width)] for width in widths]
+    assert chosen in others and cost(chosen) == min(map(cost, others))

@@ -100,7 +100,7 @@ def test_a_changed_point_of_phase_1_is_refused(powers, name, data):
     table = getattr(powers.powers, name)
     at = data.draw(st.integers(0, len(table) - 1))
     changed = replace(powers, powers=replace(powers.powers, **{name: shifted(table, at)}))
-    with pytest.raises(CeremonyError):
+    with pytest.raises(CeremonyError, match=r"do not fit together|than its record|zeroth powers"):
         ceremony.prepare(changed, R1CS)
 
 
@@ -115,7 +115,7 @@ def test_a_changed_point_of_the_key_is_refused(finished, name, data):
     table = getattr(finished.key, name)
     at = data.draw(st.integers(0, len(table) - 1))
     changed = PointTable(group=table.group, points=shifted(table.points(), at))
-    with pytest.raises(CeremonyError):
+    with pytest.raises(CeremonyError, match=r"do not fit together|does not follow from phase 1"):
         ceremony.check(replace(finished, key=replace(finished.key, **{name: changed})), R1CS)
 
 
@@ -124,7 +124,7 @@ def test_a_changed_verifying_key_is_refused(finished, name):
     vk = finished.key.verifying
     value = getattr(vk, name)
     changed = (value[0], value[1] * 2, *value[2:]) if name == "ic" else value * 2
-    with pytest.raises(CeremonyError):
+    with pytest.raises(CeremonyError, match=r"not those of|do not fit together|do not follow from"):
         ceremony.check(replace(finished, key=replace(finished.key, verifying=replace(vk, **{name: changed}))), R1CS)
 
 
@@ -145,7 +145,7 @@ def test_a_tampered_record_is_refused(finished, which, field):
     changed = replace(step, **{field: getattr(step, field) + (1 if field == "response" else curve.generator(1))})
     contributions[which] = replace(contributions[which], steps={**contributions[which].steps, name: changed})
     record = replace(finished.transcript, contributions=tuple(contributions))
-    with pytest.raises(CeremonyError):
+    with pytest.raises(CeremonyError, match="the proof of knowing its part of"):
         ceremony.check(replace(finished, transcript=record), R1CS)
 
 
@@ -157,7 +157,7 @@ def test_a_contribution_cannot_be_moved_renamed_or_left_out(finished):
         (replace(ann, by="Eve"), ben, delta, cleo), (ann, ben, replace(delta, phase=3), cleo),
     ):  # fmt: skip
         record = replace(finished.transcript, contributions=contributions)
-        with pytest.raises(CeremonyError):
+        with pytest.raises(CeremonyError, match=r"proof of knowing its part|not a contribution of phase"):
             ceremony.check(replace(finished, transcript=record), R1CS)
 
 

@@ -56,7 +56,7 @@ def test_providers_of_weight_zero_have_the_empty_commitment(epoch):
 def test_a_false_statement_has_no_witness(epoch, name, position, by):
     values = getattr(epoch.statement, name)
     statement = replace(epoch.statement, **{name: put(values, position, values[position] + by)})
-    with pytest.raises(UnsatisfiedError):
+    with pytest.raises(UnsatisfiedError, match=r"do not satisfy the circuit: (aggregation|commitment|update)"):
         solve(statement, epoch.witness)
 
 
@@ -65,7 +65,7 @@ def test_a_false_statement_has_no_witness(epoch, name, position, by):
 def test_a_changed_sample_has_no_witness(epoch, provider, sample, by):
     row = epoch.witness.updates[provider]
     updates = put(epoch.witness.updates, provider, put(row, sample, row[sample] + by))
-    with pytest.raises(UnsatisfiedError):
+    with pytest.raises(UnsatisfiedError, match=r"commitment of provider [02]"):
         solve(epoch.statement, replace(epoch.witness, updates=updates))
 
 
@@ -81,17 +81,17 @@ def test_values_out_of_range_have_no_witness(epoch, name):
     unit = 1 << epoch.shape.eta
     values = getattr(epoch.witness, name)
     for bad in (values[0] + unit, values[0] - unit, -1, FIELD - 1):
-        with pytest.raises(RangeError):
+        with pytest.raises(RangeError, match=r"\[0\] lies in 0"):
             solve(epoch.statement, replace(epoch.witness, **{name: put(values, 0, bad)}))
 
 
 def test_trading_quotient_against_remainder_is_caught(epoch):
     unit, w, s = 1 << epoch.shape.eta, epoch.witness, epoch.statement
     lowered = replace(s, new=put(s.new, 0, s.new[0] - 1))
-    with pytest.raises(RangeError):
+    with pytest.raises(RangeError, match=r"Ru\[0\] lies in 0"):
         solve(lowered, replace(w, update_remainders=put(w.update_remainders, 0, w.update_remainders[0] + unit)))
     for change in (-1, 1):
-        with pytest.raises(UnsatisfiedError):
+        with pytest.raises(UnsatisfiedError, match="aggregation of sample 0"):
             solve(
                 s, replace(w, aggregate_remainders=put(w.aggregate_remainders, 0, w.aggregate_remainders[0] + change))
             )
@@ -101,7 +101,7 @@ def test_the_constraints_themselves_forbid_values_out_of_range():
     """Not only the solver's own check: a wire that is no bit breaks its constraint."""
     solver = Solver()
     bit = solver.wire(2)
-    with pytest.raises(UnsatisfiedError):
+    with pytest.raises(UnsatisfiedError, match="do not satisfy the circuit: bit"):
         solver.require(bit, bit, bit, label="bit")
 
 
@@ -133,7 +133,7 @@ def test_public_wires_come_first():
 
 def test_bad_shapes_and_sizes_are_refused(epoch):
     for bad in ({"providers": 0}, {"samples": 0}, {"eta": 21}, {"eta": 65}, {"update_bits": 33}):
-        with pytest.raises(SettlementError):
+        with pytest.raises(SettlementError, match=r"at least one provider and one sample|η is|update_bits lies in"):
             replace(epoch.shape, **bad)
     with pytest.raises(SettlementError, match="another size"):
         solve(epoch.statement, replace(epoch.witness, blindings=(1, 2)))

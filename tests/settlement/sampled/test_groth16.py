@@ -135,7 +135,7 @@ def test_bad_snarkjs_json_is_refused(epoch):
     off_curve = data | {"pi_a": [data["pi_a"][0], str(int(data["pi_a"][1]) + 1), "1"]}
     off_twist = data | {"pi_b": [data["pi_b"][1], data["pi_b"][0], ["1", "0"]]}
     for bad in (off_curve, off_twist, data | {"pi_c": ["0", "1", "0"]}, data | {"pi_c": ["x"]}):
-        with pytest.raises(PointError):
+        with pytest.raises(PointError, match=r"is not a point of G|is not a G1 point"):
             snarkjs.proof_from_json(bad)
     with pytest.raises(SettlementError, match="bn128"):
         snarkjs.proof_from_json(data | {"curve": "bls12381"})

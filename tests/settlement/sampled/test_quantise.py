@@ -86,7 +86,7 @@ def test_values_beyond_the_range_are_refused_or_clipped_and_counted():
 
 @pytest.mark.parametrize("bad", [[np.nan], [np.inf], [-np.inf], [], [[1.0]]])
 def test_what_is_not_a_finite_vector_is_refused(bad):
-    with pytest.raises(SettlementError):
+    with pytest.raises(SettlementError, match=r"must be finite|one flat vector"):
         Affine.over(-1, 1, bits=12, epsilon=0).quantise(bad, overflow="clip")
 
 

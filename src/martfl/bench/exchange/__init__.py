@@ -4,10 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from martfl.amounts import COIN
-from martfl.bench.exchange import acquirers, both, oracles, relays, sellers, small
+from martfl.bench.exchange import acquirers, both, forgers, markets, oracles, relays, sellers, small
 from martfl.bench.exchange.play import STRATEGIES, UnfairPlay
 
-__all__ = ["ExchangeReport", "Played", "acquirers", "bench_exchange", "both", "oracles", "relays", "sellers", "small"]
+__all__ = [
+    "ExchangeReport", "Played", "acquirers", "bench_exchange", "both", "forgers", "markets", "oracles", "relays",
+    "sellers", "small",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ from contextlib import suppress
 
 import numpy as np
 
+from martfl.bench.exchange.forgers import Forgery
 from martfl.bench.exchange.play import PlayOutcome, of_acquirer, strategy
-from martfl.bench.exchange.sellers import Forgery, Spoilt
+from martfl.bench.exchange.sellers import Spoilt
 from martfl.bench.exchange.world import ASK, first_file, open_world
 from martfl.chain.network import RevertedError
 from martfl.market.settling import Share
@@ -17,11 +18,9 @@ def acquirer_with_forger() -> PlayOutcome:
     """The forger has all weight, and what it earns comes home; the others have their asks."""
     with open_world(others=1) as world:
         world.rogue(0, ask=0, conduct=Forgery())
-        epoch = world.rogue_epoch()
-        epoch.begin(first_file(world))
-        shop = epoch.shop()
+        epoch, shop = world.begun()
         own = world.others[0].address
-        shop.buy([*(seller.account.address for seller in world.honest), own])
+        shop.buy([*world.names, own])
         epoch.steps.publish(first_file(world), {own: Share(shop.here[own], 65_536)})
         return of_acquirer(world)
 
@@ -30,12 +29,8 @@ def acquirer_with_forger() -> PlayOutcome:
 def false_refutations() -> PlayOutcome:
     with open_world(others=1) as world:
         spoilt = world.rogue(0, kind=Spoilt, ask=0)
-        epoch = world.rogue_epoch()
-        epoch.begin(first_file(world))
-        shop = epoch.shop()
-        honest = [seller.account.address for seller in world.honest]
-        shop.buy(honest)
-        epoch.steps.publish(first_file(world), {})
+        (epoch, shop), honest = world.taken(), world.names
+        epoch.publish_nobody()
         keys = world.trading.deadlines(epoch.number).keys
         epoch.act.clock.wait_until(keys)  # the sellers have revealed
         other = world.settler.refutation(spoilt.shelf.body(epoch.number), spoilt.shelf.secret(epoch.number))

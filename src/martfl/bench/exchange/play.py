@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from martfl.bench.exchange.world import ASK, World, open_world
 from martfl.chain.state import SignedClaim
@@ -70,6 +71,7 @@ def claim_for(world: World, wallets: Iterable[str]) -> None:
             world.trading.claim_rewards(epoch, payees=payees, account=world.buyer)
 
 
+@cache
 def fair_income(rogues: int, *, honest: int = 2, epochs: int = 1) -> int:
     """What so many wallets earn together when they play fair beside the honest ones."""
     with open_world(honest=honest, others=rogues) as world:

@@ -55,28 +55,28 @@ class Patient(Provider):
         return min(moments, default=None)
 
 
+def _sold_to_all(world: World, epoch: RogueEpoch) -> PlayOutcome:
+    """The commit window ends, everybody is in the chain and is bought."""
+    epoch.close()
+    assert len(world.trading.commitments(epoch.number)) == len(world.names)
+    epoch.shop().buy(world.names)
+    return of_acquirer(world)
+
+
 @strategy("a relay that omits a commitment")
 def relay_omits() -> PlayOutcome:
     """The seller sends its own when the margin begins, and is sold like the others."""
     with open_world() as world:
         epoch = world.rogue_epoch()
-        opened = epoch.steps.open()
-        names = [str(seller.account.address) for seller in world.honest]
-        epoch.steps.invite(first_file(world), names, {})  # and nothing is relayed
-        epoch.act.clock.wait_until(opened.commit + 1)
-        assert len(world.trading.commitments(epoch.number)) == len(names)
-        shop = epoch.shop()
-        shop.buy(names)
-        return of_acquirer(world)
+        epoch.invited(first_file(world), world.names)  # and nothing is relayed
+        return _sold_to_all(world, epoch)
 
 
 @strategy("a relay that replays, alters and front-runs commitments")
 def relay_replays() -> PlayOutcome:
     with open_world(others=1) as world:
         epoch = world.rogue_epoch()
-        opened = epoch.steps.open()
-        names = [str(seller.account.address) for seller in world.honest]
-        invited = epoch.steps.invite(first_file(world), names, {})
+        invited = epoch.invited(first_file(world), world.names)
         good = [epoch.steps._signed(name) for name in invited.signed]
         entries = [entry for entry in good if entry is not None]
         altered = [dataclasses.replace(entry, digest=b"\1" * 32) for entry in entries]
@@ -85,12 +85,9 @@ def relay_replays() -> PlayOutcome:
         ]
         batch = [*altered, *borrowed, *entries, *entries]
         world.trading.commit_models(epoch.number, entries=batch, account=world.others[0])
-        assert len(world.trading.commitments(epoch.number)) == len(names)
+        assert len(world.trading.commitments(epoch.number)) == len(world.names)
         epoch.steps.relay(invited)
-        epoch.act.clock.wait_until(opened.commit + 1)
-        shop = epoch.shop()
-        shop.buy(names)
-        return of_acquirer(world)
+        return _sold_to_all(world, epoch)
 
 
 @strategy("claims relayed to another address, and replayed")
@@ -111,19 +108,23 @@ def claims_replayed() -> PlayOutcome:
 def receivers_that_revert() -> PlayOutcome:
     """A batch of claims pays the others; who cannot be paid may claim again."""
     with open_world(others=1) as world:
-        epoch = world.rogue_epoch()
-        epoch.begin(first_file(world))
-        names = [str(seller.account.address) for seller in world.honest]
-        shop = epoch.shop()
-        shop.buy(names)
+        epoch, shop = world.taken()
         epoch.steps.accept(shop, {})
-        epoch.steps.publish(first_file(world), {})
+        epoch.publish_nobody()
         victim = world.honest[0].account
         chain_id, market = world.chain.chain_id, world.trading.address  # which takes no coins: paying it reverts
         bad = sign_claim(victim, chain_id=chain_id, market=market, epoch=epoch.number, receiver=market)
-        payees = [bad, *(SignedClaim(provider=name) for name in names[1:])]
+        payees = [bad, *(SignedClaim(provider=name) for name in world.names[1:])]
         world.trading.claim_rewards(epoch.number, payees=payees, account=world.others[0])
         return of_acquirer(world)
+
+
+def _patient(world: World) -> Provider:
+    """The first seller again, as one that tries until its transaction is in."""
+    old = world.honest[0]
+    old.journal.close()
+    world.honest[0] = world.provider(0, old.account, kind=Patient)
+    return world.honest[0]
 
 
 def _censored(seconds: int) -> PlayOutcome:
@@ -131,16 +132,11 @@ def _censored(seconds: int) -> PlayOutcome:
     with open_world(honest=1, chain=CensoredChain) as world:
         chain = world.chain
         assert isinstance(chain, CensoredChain)
-        old = world.honest[0]
-        old.journal.close()
-        world.honest[0] = world.provider(0, old.account, kind=Patient)
-        epoch = world.rogue_epoch()
-        epoch.begin(first_file(world))
-        shop = epoch.shop()
-        shop.buy([old.account.address])
+        seller = _patient(world)
+        epoch, _ = world.taken()
         margin = world.trading.deadlines(epoch.number).keys - world.terms.deadlines.margin
-        chain.censored[old.account.address] = margin + seconds
-        epoch.steps.publish(first_file(world), {})
+        chain.censored[seller.account.address] = margin + seconds
+        epoch.publish_nobody()
         return of_acquirer(world)
 
 
@@ -195,29 +191,19 @@ def reorganised_commitment() -> PlayOutcome:
     """The seller looks at the chain again when the margin begins, and sends what is missing."""
     with open_world(honest=1) as world:
         epoch = world.rogue_epoch()
-        opened = epoch.steps.open()
-        invited = epoch.steps.invite(first_file(world), [world.honest[0].account.address], {})
+        invited = epoch.invited(first_file(world), world.names)
         before = world.chain.snapshot()
         epoch.steps.relay(invited)
         world.chain.revert(before)
-        epoch.act.clock.wait_until(opened.commit + 1)
-        assert len(world.trading.commitments(epoch.number)) == 1
-        shop = epoch.shop()
-        shop.buy(list(shop.offers))
-        return of_acquirer(world)
+        return _sold_to_all(world, epoch)
 
 
 @strategy("a re-organisation that undoes a reveal")
 def reorganised_reveal() -> PlayOutcome:
     with open_world(honest=1, chain=CensoredChain) as world:
-        old = world.honest[0]
-        old.journal.close()
-        world.honest[0] = seller = world.provider(0, old.account, kind=Patient)
-        epoch = world.rogue_epoch()
-        epoch.begin(first_file(world))
-        shop = epoch.shop()
-        shop.buy([seller.account.address])
-        epoch.steps.publish(first_file(world), {})
+        seller = _patient(world)
+        epoch, _ = world.taken()
+        epoch.publish_nobody()
         keys = world.trading.deadlines(epoch.number).keys
         epoch.act.clock.wait_until(keys - world.terms.deadlines.margin - 1)
         before = world.chain.snapshot()

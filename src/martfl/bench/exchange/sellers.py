@@ -1,30 +1,17 @@
 """What sellers may try, alone or together, against a buyer and beside sellers that follow the product's rules."""
 
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cache
 
-import numpy as np
-from eth_utils.crypto import keccak
-
-from martfl.arrays import Reals
 from martfl.bench.exchange.play import PlayOutcome, fair_income, of_sellers, strategy
-from martfl.bench.exchange.world import ASK, first_file, open_world
+from martfl.bench.exchange.world import ASK, open_world
 from martfl.chain.network import RevertedError
-from martfl.chain.state import Offer
 from martfl.market import messages as ms
-from martfl.market.conduct import Honest, Lesson
 from martfl.market.errors import MarketError
 from martfl.market.provider import Provider
 from martfl.market.settling.exact import ExactSettler
 from martfl.settlement.exact.sealed import leaf_tree, split_body
 
 MANY = 128
-
-
-@cache
-def _fair(rogues: int) -> int:
-    return fair_income(rogues)
 
 
 class Silent(Provider):
@@ -70,9 +57,14 @@ class TooLate(Late):
         return {}
 
 
-def _play(kind: type[Provider], *, rogues: int = 2, **options: object) -> PlayOutcome:
-    fair = _fair(rogues)
-    with open_world(others=rogues) as world:
+def _play(kind: type[Provider]) -> PlayOutcome:
+    """Two of a kind, against what the same wallets earn by playing fair."""
+    return play_all(kind, rogues=2, fair=fair_income(2))
+
+
+def play_all(kind: type[Provider], *, rogues: int, fair: int = 0, honest: int = 2, **options: object) -> PlayOutcome:
+    """One epoch with so many sellers of a kind beside the honest ones."""
+    with open_world(honest=honest, others=rogues) as world:
         for i in range(rogues):
             world.rogue(i, kind=kind, **options)
         world.acquirer().run(1)
@@ -96,11 +88,7 @@ def keys_too_late() -> PlayOutcome:
 
 @strategy("all sellers silent")
 def all_silent() -> PlayOutcome:
-    with open_world(honest=0, others=3) as world:
-        for i in range(3):
-            world.rogue(i, kind=Silent)
-        world.acquirer().run(1)
-        return of_sellers(world, fair=0)
+    return play_all(Silent, rogues=3, honest=0)
 
 
 @strategy("not delivering among bystanders")
@@ -123,11 +111,7 @@ class Mute(Provider):
 
 @strategy("bystanders that only commit")
 def bystanders() -> PlayOutcome:
-    with open_world(others=3) as world:
-        for i in range(3):
-            world.rogue(i, kind=Mute)
-        world.acquirer().run(1)
-        return of_sellers(world, fair=0)
+    return play_all(Mute, rogues=3)
 
 
 # --- updates that are not what they were committed to ----------------------------------------------------------------
@@ -214,91 +198,4 @@ class SpoiltAndSilent(Spoilt):
 
 @strategy(f"{MANY} garbage reveals at once")
 def many_garbage_reveals() -> PlayOutcome:
-    with open_world(honest=1, others=MANY) as world:
-        for i in range(MANY):
-            world.rogue(i, kind=SpoiltAndSilent, ask=ASK // MANY)
-        world.acquirer().run(1)
-        return of_sellers(world, fair=0)
-
-
-# --- forgers, swarms, cartels ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Forgery(Honest):
-    """Commits to noise, and is scored by what it trained."""
-
-    def update(self, lesson: Lesson) -> Reals:
-        """Random signs on what was trained."""
-        trained = super().update(lesson)
-        return np.asarray(trained * np.random.default_rng(lesson.seed).choice([-1.0, 1.0], trained.size))
-
-    def scored(self, lesson: Lesson, update: Reals) -> Reals:
-        """A score that the committed update does not have."""
-        return super().update(lesson)
-
-
-@strategy("forgers of scores with fresh wallets")
-def forgers_with_fresh_wallets() -> PlayOutcome:
-    """Two epochs, each with new wallets: they are paid their asks at most, and share no bonus."""
-    fair = fair_income(2, epochs=2)
-    with open_world(others=4) as world:
-        for i in range(2):
-            world.rogue(i, conduct=Forgery())
-        acquirer = world.acquirer()
-        acquirer.run(1)
-        for i in range(2, 4):
-            world.rogue(i, conduct=Forgery())
-        acquirer.link, acquirer.clock = world.link(), world.clock()
-        acquirer.run(2)
-        return of_sellers(world, fair=fair)
-
-
-@strategy("forgers take all weight, idle wallets wait for the reward")
-def forgers_and_idle_wallets() -> PlayOutcome:
-    fair = _fair(2)
-    with open_world(others=6) as world:
-        for i in range(2):
-            world.rogue(i, conduct=Forgery())
-        for i in range(2, 6):
-            world.rogue(i, kind=Mute)
-        world.acquirer().run(1)
-        return of_sellers(world, fair=fair)
-
-
-@strategy("a swarm of ask 0 that delivers nothing")
-def swarm_of_ask_zero() -> PlayOutcome:
-    with open_world(others=12) as world:
-        for i in range(12):
-            world.rogue(i, kind=Silent, ask=0)
-        world.acquirer().run(1)
-        return of_sellers(world, fair=0)
-
-
-@strategy("a cartel of all sellers that asks for everything")
-def cartel() -> PlayOutcome:
-    """Together they never have more than the reward, which is what all sellers have anyway."""
-    with open_world(honest=0, others=3) as world:
-        for i in range(3):
-            world.rogue(i, ask=world.terms.money.reward // 2)
-        world.acquirer().run(1)
-        return of_sellers(world, fair=world.terms.money.reward)
-
-
-@strategy("one key in two markets")
-def one_key_in_two_markets() -> PlayOutcome:
-    """The key of another market opens nothing here: it is bound to the sealed form that was committed to."""
-    fair = _fair(1)
-    with open_world(others=1) as world:
-        seller = world.rogue(0)
-        epoch = world.rogue_epoch()
-        epoch.begin(first_file(world))
-        shop = epoch.shop()
-        name = seller.account.address
-        world.trading.buy(epoch.number, offers=[shop.offers[name]], account=world.buyer)
-        offer: Offer = shop.offers[name]
-        with suppress(RevertedError):
-            other = keccak(b"the key of another market")
-            world.trading.reveal(epoch.number, offer=offer, secret=other, account=seller.account)
-        world.rogues.clear()
-        return of_sellers(world, fair=fair)
+    return play_all(SpoiltAndSilent, rogues=MANY, honest=1, ask=ASK // MANY)

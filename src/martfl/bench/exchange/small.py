@@ -7,7 +7,7 @@ from eth_utils.address import to_checksum_address
 from web3.contract import Contract
 
 from martfl.bench.exchange.play import PlayOutcome, of_acquirer, strategy
-from martfl.bench.exchange.world import ASK, MONEY, first_file, open_world
+from martfl.bench.exchange.world import ASK, MONEY, RogueEpoch, World, first_file, open_world
 from martfl.chain.compile import compiled
 from martfl.chain.embedded import EmbeddedChain
 from martfl.chain.network import RevertedError
@@ -64,12 +64,9 @@ def refusing_token() -> PlayOutcome:
         token = _token(chain, percent=0, refused=victim.address)
         with open_world(honest=2, terms={"money": {**MONEY, "token": token.address}}, on=chain) as world:
             chain.send(token.functions.approve(world.trading.address, 10**30), account=world.buyer)
-            epoch = world.rogue_epoch()
-            epoch.begin(first_file(world))
-            shop = epoch.shop()
-            shop.buy([seller.account.address for seller in world.honest])
+            epoch, shop = world.taken()
             epoch.steps.accept(shop, {})
-            epoch.steps.publish(first_file(world), {})
+            epoch.publish_nobody()
             other = chain.accounts[3].address
             elsewhere = sign_claim(
                 victim, chain_id=chain.chain_id, market=world.trading.address, epoch=epoch.number, receiver=other
@@ -85,9 +82,7 @@ def refusing_token() -> PlayOutcome:
 @strategy("requests signed for another chain or another market")
 def requests_from_elsewhere() -> PlayOutcome:
     with open_world(honest=1) as world:
-        epoch = world.rogue_epoch()
-        epoch.begin(first_file(world))
-        shop = epoch.shop()
+        epoch, shop = world.begun()
         seller = world.honest[0]
         shop._fetch_sealed([seller.account.address])
         world.trading.buy(epoch.number, offers=list(shop.offers.values()), account=world.buyer)
@@ -102,16 +97,17 @@ def requests_from_elsewhere() -> PlayOutcome:
         return of_acquirer(world)
 
 
+def _halves(world: World) -> tuple[RogueEpoch, dict[str, Share]]:
+    """Two updates that were bought and read, at half the weight each."""
+    epoch, shop = world.taken()
+    return epoch, {name: Share(shop.here[name], 32_768) for name in sorted(world.names)}
+
+
 @strategy("sampled: a false file for the sellers")
 def false_file() -> PlayOutcome:
     """Their programs say so and go on: the prices are theirs whatever the file is."""
     with open_world(terms=SAMPLED) as world:
-        epoch = world.rogue_epoch()
-        epoch.begin(first_file(world))
-        shop = epoch.shop()
-        names = sorted(str(seller.account.address) for seller in world.honest)
-        shop.buy(names)
-        shares = {name: Share(shop.here[name], 32_768) for name in names}
+        epoch, shares = _halves(world)
         file = epoch.steps.publish(first_file(world), shares)
         vector = from_bytes(file, kind="model", parameters=world.settler.parameters)
         vector.values[0] += 1
@@ -123,12 +119,8 @@ def false_file() -> PlayOutcome:
 def ground_draw() -> PlayOutcome:
     """One root, once: its draw comes from a later block, and a model that cannot be proved costs the penalty."""
     with open_world(terms=SAMPLED) as world:
-        epoch = world.rogue_epoch()
-        epoch.begin(first_file(world))
-        shop = epoch.shop()
-        names = sorted(str(seller.account.address) for seller in world.honest)
-        shop.buy(names)
-        listings = [Share(shop.here[name], 32_768).listing() for name in names]
+        epoch, shares = _halves(world)
+        listings = [share.listing() for share in shares.values()]
         chain = world.trading
         assert isinstance(chain, SampledTrading)
         published = 0

@@ -28,7 +28,7 @@ from martfl.market.meter import Meter
 from martfl.market.provider import Provider
 from martfl.market.purchases import Purchases
 from martfl.market.settling import Acting, Settler, make_settler
-from martfl.market.steps import KeyGiven
+from martfl.market.steps import Invited, KeyGiven
 from martfl.market.terms import Terms, read_terms
 from martfl.selection import Code, Selection
 from martfl.selection.reasons import because
@@ -142,6 +142,23 @@ class World:
         journal = self.stack.enter_context(Journal(self.folder / f"{place}-{self.trading.epoch_count() + 1}"))
         return RogueEpoch(self, journal)
 
+    @property
+    def names(self) -> list[str]:
+        """The honest sellers' wallets."""
+        return [str(seller.account.address) for seller in self.honest]
+
+    def begun(self) -> "tuple[RogueEpoch, Purchases]":
+        """An epoch of the coalition, in which everybody has committed, and what is for sale there."""
+        epoch = self.rogue_epoch()
+        epoch.begin(first_file(self))
+        return epoch, epoch.shop()
+
+    def taken(self) -> "tuple[RogueEpoch, Purchases]":
+        """An epoch in which the coalition has bought every honest update and has all keys."""
+        epoch, shop = self.begun()
+        shop.buy(self.names)
+        return epoch, shop
+
     # --- books -------------------------------------------------------------------------------------------------------
 
     def income(self, wallets: Iterable[str]) -> int:
@@ -213,10 +230,22 @@ class RogueEpoch:
 
     def begin(self, base: bytes) -> None:
         """Open, have everybody train and commit, and let the commit window pass."""
-        opened = self.steps.open()
         names = [str(seller.account.address) for seller in self.world.sellers]
-        self.steps.relay(self.steps.invite(base, names, {}))
-        self.act.clock.wait_until(opened.commit + 1)
+        self.steps.relay(self.invited(base, names))
+        self.close()
+
+    def invited(self, base: bytes, names: list[str]) -> Invited:
+        """Open, and have these train and sign their commitments."""
+        self.steps.open()
+        return self.steps.invite(base, names, {})
+
+    def close(self) -> None:
+        """Let the commit window pass."""
+        self.act.clock.wait_until(self.world.trading.deadlines(self.number).commit + 1)
+
+    def publish_nobody(self) -> None:
+        """A model in which nobody is listed."""
+        self.steps.publish(first_file(self.world), {})
 
     def shop(self) -> Purchases:
         """What the sellers offer."""

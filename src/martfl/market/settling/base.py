@@ -9,7 +9,8 @@ from eth_account.signers.local import LocalAccount
 from numpy.typing import NDArray
 
 from martfl.arrays import Integers, Reals
-from martfl.chain.state import ExactStart, Listing, Offer, SampledStart
+from martfl.chain.deployment import ExactStart, SampledStart
+from martfl.chain.state import Listing, Offer
 from martfl.chain.trading import Done, Trading
 from martfl.market.link import Clock
 from martfl.settlement.fixed_point import Overflow, Quantised
@@ -134,7 +135,7 @@ class Settler(Protocol):
         """The next model's file: the old one plus the updates at their weights; without shares the same file."""
 
     def publish(self, act: Acting, file: bytes, shares: Shares) -> Done:
-        """Put the next model on chain, with who is in it."""
+        """Put the next model on chain, with the list of those in it."""
 
     def prove(self, act: Acting, base: bytes, file: bytes, shares: Shares) -> dict[str, Done]:
         """Whatever the chain wants of the acquirer between publication and a model that stands.

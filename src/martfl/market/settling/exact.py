@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from martfl.arrays import Integers, Reals
+from martfl.chain.deployment import ExactModel, ExactStart, PackingTerms
 from martfl.chain.events import ModelPublished
 from martfl.chain.exact import ExactTrading
-from martfl.chain.state import MAX_PROVIDERS, ExactModel, ExactStart, Offer, PackingTerms
+from martfl.chain.state import MAX_PROVIDERS, Offer
 from martfl.chain.trading import Done, Trading
 from martfl.errors import InputError
 from martfl.market.errors import MarketError, MessageError

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from martfl.arrays import Integers, Reals
+from martfl.chain.deployment import NO_TOKEN, SampledStart, Sampling
 from martfl.chain.events import EpochProved, InputsCommitted, RandomnessSubmitted, RootPublished, SamplesDrawn
 from martfl.chain.sampled import SampledTrading
-from martfl.chain.state import NO_TOKEN, Offer, SampledStart, Sampling
+from martfl.chain.state import Offer
 from martfl.chain.trading import Done, Trading
 from martfl.errors import InputError
 from martfl.market.errors import MarketError, MessageError

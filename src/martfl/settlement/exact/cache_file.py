@@ -31,7 +31,7 @@ _HEADER = struct.Struct("<8sII")
 _LARGEST = 1 << 20  # blocks; a header that claims more is not ours
 
 log = logging.getLogger(__name__)
-Make = Callable[[int, int], Sequence[bytes]]  # blocks first … stop − 1
+MakeBlocks = Callable[[int, int], Sequence[bytes]]  # blocks first … stop − 1
 
 
 def whole_steps(blocks: int) -> int:
@@ -55,7 +55,7 @@ class CacheFile:
         listed = json.loads(resources.files(__package__).joinpath(self.pinned).read_text())
         return {int(count): digest for count, digest in listed.items()}
 
-    def load(self, needed: int, make: Make, *, folder: Path | None = None) -> list[bytes]:
+    def load(self, needed: int, make: MakeBlocks, *, folder: Path | None = None) -> list[bytes]:
         """At least `needed` blocks, from the file where they are sound; what is missing is made and stored."""
         path, wanted = (folder or cache_folder()) / self.name, whole_steps(needed)
         blocks = self.read(path, wanted)

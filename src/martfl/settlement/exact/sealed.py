@@ -57,7 +57,7 @@ def seal(update: Integers, key: CommitmentKey, secret: bytes, *, threads: int | 
 
 
 def opening_of(secret: bytes, key: CommitmentKey) -> Opening:
-    """ρ = Σ ρ_l mod r, for who knows K."""
+    """ρ = Σ ρ_l mod r, for anybody who knows K."""
     secret = check_secret(secret)
     return Opening(sum(blinding(secret, leaf) for leaf in range(leaf_shape(key).leaves)) % ORDER)
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from martfl.settlement.errors import SettlementError
 from martfl.settlement.sampled import curve
 from martfl.settlement.sampled.curve import Point, PointTable, polynomials
-from martfl.settlement.sampled.r1cs import R1CS, Row, Solver, UnsatisfiedError
+from martfl.settlement.sampled.r1cs import R1CS, Solver, SparseRow, UnsatisfiedError
 from martfl.settlement.sampled.statement import CONSTANTS, FIELD, Constants
 
 PROOF_BYTES = 128
@@ -160,7 +160,7 @@ def _mixed_columns(r1cs: R1CS, lagrange: Sequence[int], *, alpha: int, beta: int
     return [x % FIELD for x in columns]
 
 
-def _add_columns(columns: list[int], rows: Sequence[Row], factors: Sequence[int]) -> None:
+def _add_columns(columns: list[int], rows: Sequence[SparseRow], factors: Sequence[int]) -> None:
     for row, factor in zip(rows, factors, strict=True):
         for wire, coefficient in row.items():
             columns[wire] += coefficient * factor

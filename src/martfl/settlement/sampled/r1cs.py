@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from martfl.settlement.errors import SettlementError
 from martfl.settlement.sampled.statement import FIELD
 
-Row = dict[int, int]  # wire → coefficient
+SparseRow = dict[int, int]  # wire → coefficient
 E = TypeVar("E")
 
 
@@ -49,9 +49,9 @@ class System(Protocol[E]):
 class R1CS:
     """Three sparse matrices by rows, and how many of the wires are public (wire 0, the constant one, included)."""
 
-    a: tuple[Row, ...]
-    b: tuple[Row, ...]
-    c: tuple[Row, ...]
+    a: tuple[SparseRow, ...]
+    b: tuple[SparseRow, ...]
+    c: tuple[SparseRow, ...]
     wires: int
     public: int
 
@@ -74,9 +74,9 @@ class Compiler:
 
     wires: int = 1
     public: int = 1
-    rows: list[tuple[Row, Row, Row]] = field(default_factory=list)
+    rows: list[tuple[SparseRow, SparseRow, SparseRow]] = field(default_factory=list)
 
-    def wire(self, value: int, *, public: bool = False) -> Row:
+    def wire(self, value: int, *, public: bool = False) -> SparseRow:
         if public:
             if self.wires != self.public:
                 raise SettlementError("public wires come before private ones")
@@ -84,22 +84,22 @@ class Compiler:
         self.wires += 1
         return {self.wires - 1: 1}
 
-    def combine(self, terms: Sequence[tuple[int, Row]], constant: int = 0) -> Row:
-        total: Row = {0: constant % FIELD} if constant % FIELD else {}
+    def combine(self, terms: Sequence[tuple[int, SparseRow]], constant: int = 0) -> SparseRow:
+        total: SparseRow = {0: constant % FIELD} if constant % FIELD else {}
         for factor, expression in terms:
             for wire, coefficient in expression.items():
                 total[wire] = total.get(wire, 0) + factor * coefficient
         return {wire: reduced for wire, c in total.items() if (reduced := c % FIELD)}
 
-    def multiply(self, left: Row, right: Row) -> Row:
+    def multiply(self, left: SparseRow, right: SparseRow) -> SparseRow:
         product = self.wire(0)
         self.rows.append((left, right, product))
         return product
 
-    def require(self, left: Row, right: Row, result: Row, *, label: str) -> None:
+    def require(self, left: SparseRow, right: SparseRow, result: SparseRow, *, label: str) -> None:
         self.rows.append((left, right, result))
 
-    def equal(self, left: Row, right: Row, *, label: str) -> None:
+    def equal(self, left: SparseRow, right: SparseRow, *, label: str) -> None:
         self.rows.append((self.combine([(1, left), (-1, right)]), {0: 1}, {}))
 
     def finish(self) -> R1CS:

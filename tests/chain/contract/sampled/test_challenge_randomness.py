@@ -80,7 +80,7 @@ def test_with_too_little_gas_no_challenge_succeeds(optimistic):
     for gas in range(100_000, 500_000, 40_000):
         with pytest.raises(Exception, match=r"(?i)gas|revert|verifies"):
             call(market.trading.address, 1, *words).call({"from": market.stranger.address, "gas": gas})
-    with pytest.raises(RevertedError):
+    with pytest.raises(RevertedError, match="delay function verifies"):
         challenge(market, market.delay)
 
 

@@ -58,4 +58,4 @@ def test_few_runs(embedded, helper):
 @pytest.mark.long
 def test_many_runs(embedded, helper):
     world = functools.partial(make_world, embedded, helper)
-    run(functools.partial(SampledCoalition, embedded, world), runs=150, steps=40)
+    run(functools.partial(SampledCoalition, embedded, world), runs=60, steps=40)

@@ -98,7 +98,7 @@ def test_false_market_cannot_make_the_prover_speak_to_another(market, false_mark
 def test_address_without_a_market_is_refused(market):
     prover = market.trading.prover.functions
     for address in (market.stranger.address, market.trading.prover.address):
-        with pytest.raises(RevertedError):
+        with pytest.raises(RevertedError, match="no reason given"):
             market.chain.send(prover.draw_samples(address, 1), account=market.stranger)
 
 

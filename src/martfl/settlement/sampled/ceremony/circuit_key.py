@@ -13,7 +13,7 @@ from martfl.settlement.sampled.ceremony.powers import Powers, challenges, requir
 from martfl.settlement.sampled.ceremony.transcript import Transcript
 from martfl.settlement.sampled.curve import Group, Point, PointTable, polynomials
 from martfl.settlement.sampled.groth16 import ProvingKey, VerifyingKey, domain_size, powers_of
-from martfl.settlement.sampled.r1cs import R1CS, Row
+from martfl.settlement.sampled.r1cs import R1CS, SparseRow
 from martfl.settlement.sampled.statement import FIELD
 
 
@@ -107,7 +107,7 @@ def _sum(points: Sequence[Point], scalars: Sequence[int], *, group: Group = 1) -
 def _columns(r1cs: R1CS, beta: Sequence[Point], alpha: Sequence[Point], tau: Sequence[Point]) -> list[Point]:
     """(βA_w + αB_w + C_w)(τ) of every wire."""
     terms: list[tuple[list[Point], list[int]]] = [([], []) for _ in range(r1cs.wires)]
-    sides: tuple[tuple[tuple[Row, ...], Sequence[Point]], ...] = ((r1cs.a, beta), (r1cs.b, alpha), (r1cs.c, tau))
+    sides: tuple[tuple[tuple[SparseRow, ...], Sequence[Point]], ...] = ((r1cs.a, beta), (r1cs.b, alpha), (r1cs.c, tau))
     for rows, table in sides:
         for row, point in zip(rows, table, strict=False):
             for wire, coefficient in row.items():

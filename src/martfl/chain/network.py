@@ -142,7 +142,13 @@ def receipt_of(raw: TxReceipt) -> Receipt:
 
 
 def revert_text(data: bytes) -> str:
-    """The text that a contract gave when it reverted, out of the bytes that it returned."""
+    """The text that a contract gave when it reverted, out of the bytes that it returned.
+
+    Examples:
+        >>> from eth_abi import encode
+        >>> revert_text(bytes.fromhex('08c379a0') + encode(['string'], ['trading: too late']))
+        'trading: too late'
+    """
     try:
         if data[:4] == ERROR_SELECTOR:
             return str(decode(["string"], data[4:])[0])

@@ -116,7 +116,12 @@ def chain_id_of(name: str, *, config: Path | None = None) -> int:
 
 
 def resolve(text: str) -> str:
-    """`env:NAME` stands for the environment variable NAME; anything else for itself."""
+    """`env:NAME` stands for the environment variable NAME; anything else for itself.
+
+    Examples:
+        >>> resolve('http://node:8545')
+        'http://node:8545'
+    """
     if not text.startswith("env:"):
         return text
     variable = text.removeprefix("env:")

@@ -265,7 +265,12 @@ def named(values: Sequence[object], kind: type) -> Json:
 
 
 def addresses(providers: Sequence[str]) -> list[ChecksumAddress]:
-    """Addresses with their checksums, as web3 wants them."""
+    """Addresses with their checksums, as web3 wants them.
+
+    Examples:
+        >>> addresses(['0xd8da6bf26964af9d7eed9e03e53415d37aa96045'])
+        ['0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045']
+    """
     return [to_checksum_address(provider) for provider in providers]
 
 

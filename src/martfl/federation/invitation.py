@@ -49,7 +49,14 @@ class Invitation:
 
 
 def host_and_port(place: str) -> tuple[str, int]:
-    """The two parts of `host:port`."""
+    """The two parts of `host:port`.
+
+    Examples:
+        >>> host_and_port('market.example.org:9092')
+        ('market.example.org', 9092)
+        >>> host_and_port('[::1]:9092')
+        ('::1', 9092)
+    """
     found = PLACE.fullmatch(place) if isinstance(place, str) else None
     if found is None or not 1 <= int(found[2]) <= 65535:
         raise InputError(f"a SuperLink's place must be host:port, got {place!r}")

@@ -87,7 +87,13 @@ _HINTS = get_type_hints(RunConfig)
 
 
 def make_config(values: Json) -> RunConfig:
-    """A checked configuration from a table of values; `rule` and `attack` may be tables with a name and parameters."""
+    """A checked configuration from a table of values; `rule` and `attack` may be tables with a name and parameters.
+
+    Examples:
+        >>> config = make_config({'dataset': 'digits', 'rule': {'name': 'martfl', 'threshold': 0.1}, 'rounds': 3})
+        >>> config.rule, config.rule_params
+        ('martfl', {'threshold': 0.1})
+    """
     known = {key.replace("-", "_"): value for key, value in values.items()}
     for part in ("rule", "attack"):
         if isinstance(known.get(part), dict):

@@ -79,7 +79,12 @@ def key_of(config: RunConfig, made: Provenance) -> str:
 
 
 def best_round(history: Sequence[RoundRow]) -> int | None:
-    """The round (from 1) with the best validation accuracy; the first of equals."""
+    """The round (from 1) with the best validation accuracy; the first of equals.
+
+    Examples:
+        >>> best_round([RoundRow(1, validation=0.5), RoundRow(2, validation=0.7), RoundRow(3, validation=0.7)])
+        2
+    """
     known = [(row.validation, row.round) for row in history if row.validation is not None]
     return max(known, key=lambda pair: (pair[0], -pair[1]))[1] if known else None
 

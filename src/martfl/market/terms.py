@@ -45,13 +45,25 @@ def load_terms(path: Path) -> Terms:
 
 
 def read_terms(values: Json) -> Terms:
-    """Terms from nested tables; unknown names and wrong types are refused by name."""
+    """Terms from nested tables; unknown names and wrong types are refused by name.
+
+    Examples:
+        >>> terms = read_terms({'name': 'tumours', 'task': {'entry': 'hospital:Tumours'}})
+        >>> terms.name, terms.settlement.scheme
+        ('tumours', 'exact')
+    """
     terms: Terms = _read(Terms, values, "terms")
     return terms
 
 
 def to_toml(terms: Terms) -> str:
-    """The terms as a file that `load_terms` reads back to the same hash."""
+    """The terms as a file that `load_terms` reads back to the same hash.
+
+    Examples:
+        >>> terms = read_terms({'name': 'tumours', 'task': {'entry': 'hospital:Tumours'}})
+        >>> to_toml(terms).splitlines()[:4]
+        ['name = "tumours"', '', '[task]', 'entry = "hospital:Tumours"']
+    """
     sections = asdict(terms)
     lines = [f"name = {_toml(sections.pop('name'))}"]
     for section, content in sections.items():

@@ -60,7 +60,12 @@ SKETCHED = RingSize(2048, 37, NORM)
 
 
 def size_of(sketch: Sketch | None) -> RingSize:
-    """The size for whole vectors, or for sketches."""
+    """The size for whole vectors, or for sketches.
+
+    Examples:
+        >>> size_of(None) == size_of(Sketch(bytes(32), 1024))
+        False
+    """
     return EXACT if sketch is None else SKETCHED
 
 
@@ -71,7 +76,12 @@ def _header(kind: Kind, fingerprint: bytes, *, length: int, sketch: Sketch | Non
 
 
 def fingerprint_of(public: bytes) -> bytes:
-    """The name of a key: SHA-256 of its public part."""
+    """The name of a key: SHA-256 of its public part.
+
+    Examples:
+        >>> len(fingerprint_of(b'a public key'))
+        32
+    """
     return hashlib.sha256(public).digest()
 
 
@@ -185,6 +195,14 @@ def score_under_encryption(message: Message, update: VectorLike, *, sketch: Sket
     """The provider's side: a reply that tells the key's holder the cosine of `update` with its baseline, no more.
 
     Answer one baseline per key and update: every further reply tells the buyer a further number.
+
+    score = ⟨u, g⟩ / (‖u‖·‖g‖), with g encrypted and u in the clear
+
+    Examples:
+        >>> key = ScoringKey.generate()
+        >>> reply = score_under_encryption(key.encrypt_baseline([1.0, 0.0]), [3.0, 4.0])
+        >>> round(key.decrypt_score(reply), 4)
+        0.6
     """
     mine, size, reader = update_direction(update, sketch), size_of(sketch), Reader(message)
     header = reader.header()

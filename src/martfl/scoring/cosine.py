@@ -25,6 +25,10 @@ def cosine(baseline: VectorLike, update: VectorLike, *, sketch: Sketch | None = 
     """The score of the paper's section 4, `s = ⟨g, u⟩ / (‖g‖·‖u‖)`; with a sketch, that of the sketches.
 
     An all-zero sketch of a vector that is not zero scores 0: nothing is known of it.
+
+    Examples:
+        >>> round(cosine([1, 0], [3, 4]), 6)
+        0.6
     """
     return _score(baseline_direction(baseline, sketch), update_direction(update, sketch))
 
@@ -52,6 +56,12 @@ def score_error(entries: int) -> ScoreError:
     """The error of scores over sketches of so many entries; 0 entries: whole vectors.
 
     Var = (1/K)·(1 + cos²) at most by collisions, 1/(4·NORM²) at most by rounding
+
+    Examples:
+        >>> round(score_error(65_536).deviation, 4)
+        0.0039
+        >>> score_error(0).deviation
+        0.0
     """
     variance = 1.0 / entries + 0.25 / NORM**2 if entries else 0.0
     return ScoreError(deviation=math.sqrt(variance), noise=SCORE_ERROR)
@@ -82,6 +92,14 @@ def check_score(
 
     With a sketch, that of the same sketches: the sketch's own error takes no part. A delivered vector without a
     direction (zero, NaN, another length) cannot have had an honest score; a bad baseline is the caller's own: raises.
+
+    |reported − ⟨u, g⟩ / (‖u‖·‖g‖)| ≤ tolerance
+
+    Examples:
+        >>> bool(check_score(0.6, baseline=[1, 0], update=[3, 4]))
+        True
+        >>> bool(check_score(0.9, baseline=[1, 0], update=[3, 4]))
+        False
     """
     if not 0.0 <= tolerance < 2.0:
         raise UpdateError(f"tolerance must lie in [0, 2), got {tolerance}")

@@ -57,7 +57,14 @@ class Scorer:
 
 
 def scorer(name: str, *, sketch: Sketch | None = None) -> Scorer:
-    """The scorer called "ckks" or "plain", over sketches where one is given; TenSEAL is imported for the first only."""
+    """The scorer called "ckks" or "plain", over sketches where one is given; TenSEAL is imported for the first only.
+
+    Examples:
+        >>> scheme = scorer('plain')
+        >>> key = scheme.generate()
+        >>> round(key.decrypt_score(scheme.score(key.encrypt_baseline([1.0, 0.0]), [3.0, 4.0])), 6)
+        0.6
+    """
     if name == "plain":
         return _scorer(name, sketch, plain.PlainKey.generate, plain.PlainKey.from_bytes, plain.score_in_the_clear)
     if name != "ckks":

@@ -71,7 +71,15 @@ class PlainKey(Sender):
 
 
 def score_in_the_clear(message: Message, update: VectorLike, *, sketch: Sketch | None = None) -> bytes:
-    """The provider's side: the cosine of its update with the baseline of the message."""
+    """The provider's side: the cosine of its update with the baseline of the message.
+
+    score = ⟨u, g⟩ / (‖u‖·‖g‖)
+
+    Examples:
+        >>> key = PlainKey.generate()
+        >>> round(key.decrypt_score(score_in_the_clear(key.encrypt_baseline([1.0, 0.0]), [3.0, 4.0])), 6)
+        0.6
+    """
     mine, reader = update_direction(update, sketch), Reader(message)
     header = reader.header()
     require(header, wanted=_header(Kind.BASELINE, header.fingerprint, length=mine.parameters, sketch=sketch))

@@ -104,6 +104,10 @@ def sketch_seed(*, block_hash: bytes, chain_id: int, market: bytes, epoch: int) 
     """The seed of an epoch: SHA-256 over a block that came after its commitments, the chain, the market and the epoch.
 
     All fields have fixed lengths, so that no two epochs of any two markets hash the same bytes.
+
+    Examples:
+        >>> sketch_seed(block_hash=bytes(32), chain_id=1, market=bytes(20), epoch=3).hex()[:16]
+        'e53879102b5c9b2a'
     """
     if len(block_hash) != 32:
         raise ScoringError(f"a block hash must be 32 bytes, got {len(block_hash)}")

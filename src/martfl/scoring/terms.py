@@ -12,6 +12,12 @@ def sketch_entries(term: int | None, *, parameters: int) -> int:
 
     None is a term left out: DEFAULT_ENTRIES where the model is larger than twice that, else none. A number must leave
     every entry at least two coordinates to mix.
+
+    Examples:
+        >>> sketch_entries(None, parameters=1_000_000)
+        65536
+        >>> sketch_entries(None, parameters=1_000)
+        0
     """
     if parameters < 1:
         raise ScoringError(f"a model must have at least one parameter, got {parameters}")

@@ -11,6 +11,10 @@ def cosine_scores(updates: ArrayLike, baseline: ArrayLike) -> Floats:
     """cos(u_g, u_i) for every row u_i of `updates`.
 
     An all-zero update points nowhere and scores 0; an all-zero baseline is refused, because it can judge nobody.
+
+    Examples:
+        >>> cosine_scores([[1, 0], [1, 1], [0, -2]], [2, 0]).round(3).tolist()
+        [1.0, 0.707, 0.0]
     """
     rows, reference = _numbers(updates, "updates"), _numbers(baseline, "the baseline").ravel()  # [n, m], [m]
     rows = rows[None] if rows.ndim == 1 else rows

@@ -20,7 +20,15 @@ MOST_LABELS = 40
 
 
 def explain(selection: Selection, *, names: Sequence[str] | None = None) -> "Table":
-    """Every provider with its score, weight and the reason, best score first."""
+    """Every provider with its score, weight and the reason, best score first.
+
+    Examples:
+        >>> import numpy as np
+        >>> from martfl.selection import select
+        >>> table = explain(select([0.7, 0.71], rng=np.random.default_rng(0)), names=['Alder', 'Birch'])
+        >>> [str(column.header) for column in table.columns]
+        ['provider', 'score', 'weight', 'decision']
+    """
     from rich.markup import escape
     from rich.table import Table
 
@@ -52,7 +60,14 @@ def headline(selection: Selection) -> str:
 
 
 def plot(selection: Selection, *, names: Sequence[str] | None = None) -> "Figure":
-    """Scores on a line: clusters as bands, weight as height, kept and dropped marked."""
+    """Scores on a line: clusters as bands, weight as height, kept and dropped marked.
+
+    Examples:
+        >>> import numpy as np
+        >>> from martfl.selection import select
+        >>> plot(select([0.7, 0.71], rng=np.random.default_rng(0))).axes[0].get_ylabel()
+        'weight'
+    """
     from matplotlib.figure import Figure
 
     labels = _names(selection, names)

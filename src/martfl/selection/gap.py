@@ -37,6 +37,12 @@ def gap_statistic(
     """The least g ≤ `max_clusters` with Gap(g) ≥ Gap(g+1) − σ(g+1) and Gap(g) ≥ Gap(h) − 2σ(h) for all h > g + 1.
 
     The scores are brought to [0, 1] and sorted first: shift, scale and order cannot change the decision.
+
+    Examples:
+        >>> import numpy as np
+        >>> scores = [0.1, 0.11, 0.12, 0.13, 0.8, 0.81, 0.82, 0.83]
+        >>> gap_statistic(scores, rng=np.random.default_rng(0)).clusters
+        2
     """
     scores = finite_vector(scores, "scores")
     # The reference's scatter falls with n, so that many scores need fewer draws.

@@ -9,7 +9,12 @@ from martfl.errors import InputError
 
 
 def cohen_kappa(predicted: ArrayLike, truth: ArrayLike) -> float:
-    """Agreement beyond chance, κ = (p_o − p_e) / (1 − p_e); 0 where chance alone explains everything (p_e = 1)."""
+    """Agreement beyond chance, κ = (p_o − p_e) / (1 − p_e); 0 where chance alone explains everything (p_e = 1).
+
+    Examples:
+        >>> cohen_kappa([0, 0, 1, 1], [0, 0, 1, 0])
+        0.5
+    """
     predicted, truth = _labels(predicted, truth)
     classes, codes = np.unique(np.concatenate([predicted, truth]), return_inverse=True)
     shares = np.stack([np.bincount(part, minlength=classes.size) for part in np.split(codes, 2)]) / truth.size
@@ -19,7 +24,12 @@ def cohen_kappa(predicted: ArrayLike, truth: ArrayLike) -> float:
 
 
 def kappa_deviation(predicted: ArrayLike, truth: ArrayLike) -> float:
-    """The standard error of kappa on this many rows, √(p_o(1 − p_o) / (r(1 − p_e)²)) (Cohen 1960)."""
+    """The standard error of kappa on this many rows, √(p_o(1 − p_o) / (r(1 − p_e)²)) (Cohen 1960).
+
+    Examples:
+        >>> round(kappa_deviation([0, 0, 1, 1], [0, 0, 1, 0]), 3)
+        0.433
+    """
     predicted, truth = _labels(predicted, truth)
     kappa, observed = cohen_kappa(predicted, truth), float(np.mean(predicted == truth))
     # From κ = 1 − (1 − p_o)/(1 − p_e):  1 − p_e = (1 − p_o)/(1 − κ)
@@ -31,6 +41,12 @@ def choose_baseline(bought: Iterable[int], kappa_of: Callable[[int], float], *, 
     """The bought provider of the highest kappa on the root data, the first of equals; it is the next epoch's baseline.
 
     `None` stands for the acquirer itself (provider 0 of the paper): when nobody was bought, or with `adjust` (α) off.
+
+    Examples:
+        >>> choose_baseline([4, 7], {4: 0.2, 7: 0.6}.__getitem__)
+        7
+        >>> choose_baseline([], float) is None
+        True
     """
     best, highest = None, -np.inf
     for provider in bought if adjust else ():

@@ -77,7 +77,14 @@ def best_costs(ordered: Floats, most: int) -> Floats:
 
 
 def kmeans(values: ArrayLike, clusters: int) -> Clustering:
-    """Cut `values` into at most `clusters` clusters of the least squared deviation; equal values stay together."""
+    """Cut `values` into at most `clusters` clusters of the least squared deviation; equal values stay together.
+
+    The sum over all clusters of Σ (x − mean)² is the least that any clustering has.
+
+    Examples:
+        >>> kmeans([0.1, 0.9, 0.2, 1.0], 2).labels.tolist()
+        [0, 1, 0, 1]
+    """
     values = finite_vector(values, "values")
     if clusters < 1:
         raise InputError(f"k-means needs at least one cluster, got {clusters}")

@@ -105,7 +105,12 @@ def because(code: Code, **numbers: float) -> Reason:
 
 
 def reason_from_json(values: Settings) -> Reason:
-    """What `to_json` gave."""
+    """What `to_json` gave.
+
+    Examples:
+        >>> reason_from_json({'code': 'follows', 'cosine': 0.98}).role.value
+        'dropped'
+    """
     numbers = {name: float(value) for name, value in values.items() if name != "code"}
     try:
         return Reason(Code(values["code"]), numbers)

@@ -11,7 +11,12 @@ STRATEGIES: dict[str, type[Evidence] | type[Paper]] = {"evidence": Evidence, "ma
 
 
 def make_strategy(name: str, **options: Any) -> Strategy:
-    """The strategy of this name with these parameters."""
+    """The strategy of this name with these parameters.
+
+    Examples:
+        >>> type(make_strategy('martfl', threshold=0.1)).__name__
+        'Paper'
+    """
     if name not in STRATEGIES:
         raise InputError(f"unknown selection rule {name!r}; known: {', '.join(STRATEGIES)}")
     try:

@@ -29,6 +29,16 @@ def select(
     """Choose whom to buy, and at which weight, from one score per provider.
 
     `baseline` is the provider that the scores were taken against, if it was one of them: it gets weight 0.
+
+    weight_i ∝ 1 in the best cluster, 1 − |s_i − C_best| / max_j |s_j − C_best| in the others that are kept, else 0.
+
+    Examples:
+        >>> import numpy as np
+        >>> chosen = select([0.1, 0.12, 0.11, 0.8, 0.82, 0.81], candidate_share=0.0, rng=np.random.default_rng(0))
+        >>> [role.value for role in chosen.roles]
+        ['dropped', 'dropped', 'dropped', 'high quality', 'high quality', 'high quality']
+        >>> chosen.weights.round(2).tolist()
+        [0.0, 0.0, 0.0, 0.33, 0.33, 0.33]
     """
     if rule not in RULES:
         raise InputError(f"unknown selection rule {rule!r}; known: {', '.join(RULES)}")
@@ -48,7 +58,12 @@ def select(
 
 
 def check_scores(scores: ArrayLike) -> Floats:
-    """Scores as a vector of cosines, or an error that names the first offender."""
+    """Scores as a vector of cosines, or an error that names the first offender.
+
+    Examples:
+        >>> check_scores([0.5, 1.00001]).tolist()
+        [0.5, 1.0]
+    """
     values = finite_vector(scores, "scores")
     offenders = np.flatnonzero(np.abs(values) > 1.0 + SCORE_TOLERANCE)
     if offenders.size:

@@ -8,7 +8,13 @@ Numbers = Mapping[str, float]
 
 
 def sentence(reason: Reason) -> str:
-    """What to tell the provider."""
+    """What to tell the provider.
+
+    Examples:
+        >>> from martfl.selection import Code, Reason
+        >>> sentence(Reason(Code.FOLLOWS, {'cosine': 0.98}))
+        "repeats the model's last step (cosine 0.980), so that it adds nothing"
+    """
     return SENTENCES[reason.code](reason.data)
 
 

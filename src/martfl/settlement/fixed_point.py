@@ -96,7 +96,15 @@ def update_bound(bits: int) -> int:
 
 
 def scale_for(largest: float, *, bits: int = 16) -> float:
-    """The smallest power of two δ with |q| ≤ 2^(b−1) − 1 for every |u| ≤ `largest`; a power of two divides exactly."""
+    """The smallest power of two δ with |q| ≤ 2^(b−1) − 1 for every |u| ≤ `largest`; a power of two divides exactly.
+
+    δ = 2^⌈log2(largest / (2^(b−1) − 1))⌉
+
+    Examples:
+        >>> delta = scale_for(0.5)
+        >>> FixedPoint(scale=delta).quantise([0.5, -0.25], overflow='refuse').values.tolist()
+        [16384, -8192]
+    """
     if not (math.isfinite(largest) and largest > 0):
         raise SettlementError(f"the largest value must be positive and finite, got {largest}")
     return 2.0 ** math.ceil(math.log2(largest / update_bound(bits)))

@@ -17,7 +17,16 @@ WEIGHT_TOTAL = 1 << WEIGHT_BITS
 
 
 def integer_weights(weights: Sequence[float]) -> list[int]:
-    """Integers proportional to `weights` that sum to 2^16; zero stays zero, positive stays positive."""
+    """Integers proportional to `weights` that sum to 2^16; zero stays zero, positive stays positive.
+
+    k_i = ⌊w_i · 2^16 / Σ w⌋, and one unit more for the largest fractions until the sum is 2^16.
+
+    Examples:
+        >>> integer_weights([0.5, 0.25, 0.25])
+        [32768, 16384, 16384]
+        >>> integer_weights([1, 1, 1])
+        [21846, 21845, 21845]
+    """
     real = _check_real(weights)
     total = sum(real, Fraction(0))
     ideal = [w * WEIGHT_TOTAL / total for w in real]
@@ -31,7 +40,14 @@ def integer_weights(weights: Sequence[float]) -> list[int]:
 
 
 def check_weights(weights: Sequence[int], *, providers: int) -> list[int]:
-    """Integer weights as a model is published with them: one per provider, none negative, sum 2^16."""
+    """Integer weights as a model is published with them: one per provider, none negative, sum 2^16.
+
+    0 ≤ k_i ≤ 2^16 and Σ k_i = 2^16.
+
+    Examples:
+        >>> check_weights([40_000, 25_536], providers=2)
+        [40000, 25536]
+    """
     units = [_as_int(k) for k in weights]
     if len(units) != providers:
         raise WeightError(f"one weight per provider: {providers} providers, got {len(units)} weights")

@@ -28,7 +28,15 @@ def combine(
     chosen: Floats | None = None,
     clarity: float = 1.0,
 ) -> Floats:
-    """[k] weights that sum to 1, or all 0 where nobody has any share."""
+    """[k] weights that sum to 1, or all 0 where nobody has any share.
+
+    weight_i ∝ share_i · trust_i · min(1, bound / length_i) · chosen_i^(1 − clarity)
+
+    Examples:
+        >>> import numpy as np
+        >>> combine(np.array([0.5, 0.5]), np.array([1.0, 3.0])).round(3).tolist()
+        [0.667, 0.333]
+    """
     raw = shares * np.minimum(1.0, LONGEST * usual_length(lengths, shares) / lengths) if len(shares) else shares
     raw = raw if trust is None else raw * trust
     raw = raw if chosen is None else raw * chosen ** (1.0 - clarity)

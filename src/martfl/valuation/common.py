@@ -49,6 +49,13 @@ def find_common(gram: Floats, start: Floats) -> Common:
     a_i = Σ_j w_ij·G_ij / Σ_j w_ij·a_j over the others, who count by a_j / (1 − a_j²) and by how far they stand alone:
     wallets are not counted, only what they hold. Nobody vouches for a copy: w_ij falls with the noise that i and j
     have in common, as (1 − ρ²)².
+
+    Examples:
+        >>> import numpy as np
+        >>> held = np.array([0.8, 0.8, 0.6, 0.4])
+        >>> gram = np.outer(held, held) + np.diag(1 - held**2)
+        >>> find_common(gram, np.ones(4)).loadings.round(2).tolist()
+        [0.8, 0.8, 0.6, 0.4]
     """
     loadings = _first(gram, start)
     for _ in range(ROUNDS):

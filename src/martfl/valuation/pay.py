@@ -8,7 +8,14 @@ from martfl.errors import InputError
 
 
 def pay(reward: int, shares: Sequence[float]) -> tuple[int, ...]:
-    """The reward in proportion to the shares, by largest remainder; equal fractions go to the first."""
+    """The reward in proportion to the shares, by largest remainder; equal fractions go to the first.
+
+    pay_i = ⌊reward · share_i / Σ share⌋, and one unit more for the largest fractions until the sum is the reward.
+
+    Examples:
+        >>> pay(100, [1, 1, 1])
+        (34, 33, 33)
+    """
     if reward < 0:
         raise InputError(f"a reward must not be negative, got {reward}")
     if any(not math.isfinite(share) or share < 0 for share in shares):

@@ -49,19 +49,37 @@ def appraisals(valued: Valued) -> list[Appraisal]:
 
 
 def brief(told: Appraisal) -> str:
-    """What the update added, with its interval."""
+    """What the update added, with its interval.
+
+    added ± 1.645·error
+
+    Examples:
+        >>> brief(Appraisal(added=0.031, error=0.004, share=0.3, low=0.2, high=0.4, clarity=0.9))
+        '+0.031 (+0.024 to +0.038)'
+    """
     places = min(MOST_PLACES, max(2, -math.floor(math.log10(told.error)))) if told.error > 0 else MOST_PLACES
     low, high = told.added - NINETY * told.error, told.added + NINETY * told.error
     return f"{told.added:+.{places}f} ({low:+.{places}f} to {high:+.{places}f})"
 
 
 def brief_share(told: Appraisal) -> str:
-    """What the update holds of all, with its interval."""
+    """What the update holds of all, with its interval.
+
+    Examples:
+        >>> brief_share(Appraisal(added=0.031, error=0.004, share=0.3, low=0.2, high=0.4, clarity=0.9))
+        '30.0 (20.0 to 40.0) %'
+    """
     return f"{100 * told.share:.1f} ({100 * told.low:.1f} to {100 * told.high:.1f}) %"
 
 
 def statement(told: Appraisal, *, weight: float) -> str:
-    """What the update added, what it holds of all, and why its part of the bonus is `weight`."""
+    """What the update added, what it holds of all, and why its part of the bonus is `weight`.
+
+    Examples:
+        >>> told = Appraisal(added=0.031, error=0.004, share=0.3, low=0.2, high=0.4, clarity=0.9)
+        >>> statement(told, weight=0.3)[:80]
+        "To the model's goodness on a row of the buyer's data, your update added +0.031 ("
+    """
     return (
         f"To the model's goodness on a row of the buyer's data, your update added {brief(told)}. Of what the updates "
         f"in the model hold together, yours holds {brief_share(told)}{_why(told, weight)}. "

@@ -29,17 +29,32 @@ def register_dataset(*, name: str, load: Callable[[Path | None], Dataset], prese
 
 
 def dataset_names() -> list[str]:
-    """The registered names in alphabetical order."""
+    """The registered names in alphabetical order.
+
+    Examples:
+        >>> 'digits' in dataset_names()
+        True
+    """
     return sorted(_SOURCES)
 
 
 def preset_of(name: str) -> Preset:
-    """The setting that a dataset is evaluated in."""
+    """The setting that a dataset is evaluated in.
+
+    Examples:
+        >>> preset_of('fmnist').participants
+        30
+    """
     return source_of(name).preset
 
 
 def load_dataset(name: str, *, folder: Path | None = None) -> Dataset:
-    """Load and check a registered dataset; a second call gives the same arrays."""
+    """Load and check a registered dataset; a second call gives the same arrays.
+
+    Examples:
+        >>> load_dataset('digits').num_classes
+        10
+    """
     source_of(name)
     return _load(name, data_folder(folder))
 
@@ -71,7 +86,12 @@ def check_dataset(dataset: Dataset) -> None:
 
 
 def source_of(name: str) -> Source:
-    """How a dataset is loaded, and its preset; an unknown name lists the known ones."""
+    """How a dataset is loaded, and its preset; an unknown name lists the known ones.
+
+    Examples:
+        >>> source_of('digits').name
+        'digits'
+    """
     if name not in _SOURCES:
         raise InputError(f"unknown dataset {name!r}: choose one of {', '.join(dataset_names())}")
     return _SOURCES[name]

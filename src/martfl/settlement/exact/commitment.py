@@ -74,14 +74,34 @@ class CommitmentKey:
 def commit(
     update: Integers, key: CommitmentKey, *, blinding: int | None = None, threads: int | None = None
 ) -> tuple[Commitment, Opening]:
-    """Commit to a quantised update, with a fresh blinding unless one is given."""
+    """Commit to a quantised update, with a fresh blinding unless one is given.
+
+    C = Σ scalar_j(q)·G_j + ρ·H
+
+    Examples:
+        >>> import numpy as np
+        >>> key = CommitmentKey.load(parameters=3)
+        >>> commitment, opening = commit(np.array([1, -2, 3], np.int16), key)
+        >>> verify_opening(np.array([1, -2, 3], np.int16), commitment, opening, key)
+        True
+    """
     values = key.layout.check_update(update, parameters=key.parameters)
     opening = Opening.random() if blinding is None else Opening(blinding)
     return Commitment.from_point(_commit_point(values, opening.blinding, key, threads)), opening
 
 
 def commit_model(model: Integers, blinding: int, key: CommitmentKey, *, threads: int | None = None) -> Commitment:
-    """The commitment of an integer model at a revealed blinding."""
+    """The commitment of an integer model at a revealed blinding.
+
+    C = Σ scalar_j(W)·G_j + ρ·H
+
+    Examples:
+        >>> import numpy as np
+        >>> key = CommitmentKey.load(parameters=3)
+        >>> model = np.array([65_536, 0, -1])
+        >>> commit_model(model, 1, key) == commit_model(model, 2, key)
+        False
+    """
     values = key.layout.check_model(model, parameters=key.parameters)
     check_scalar(blinding)
     return Commitment.from_point(_commit_point(values, blinding, key, threads))
@@ -90,7 +110,16 @@ def commit_model(model: Integers, blinding: int, key: CommitmentKey, *, threads:
 def check_opening(
     update: Integers, commitment: Commitment, opening: Opening, key: CommitmentKey, *, threads: int | None = None
 ) -> None:
-    """Raise unless `commitment` opens to `update` and every value is in range."""
+    """Raise unless `commitment` opens to `update` and every value is in range.
+
+    C = Σ scalar_j(q)·G_j + ρ·H and |q| ≤ 2^(b−1) − 1
+
+    Examples:
+        >>> import numpy as np
+        >>> key = CommitmentKey.load(parameters=3)
+        >>> update = np.array([1, -2, 3], np.int16)
+        >>> check_opening(update, *commit(update, key), key)  # raises where it does not open
+    """
     expected, _ = commit(update, key, blinding=opening.blinding, threads=threads)
     if expected != commitment:
         raise OpeningError(f"the update opens {expected}, committed was {commitment}")
@@ -99,7 +128,17 @@ def check_opening(
 def verify_opening(
     update: Integers, commitment: Commitment, opening: Opening, key: CommitmentKey, *, threads: int | None = None
 ) -> bool:
-    """Whether `commitment` opens to `update`, every value in range."""
+    """Whether `commitment` opens to `update`, every value in range.
+
+    C = Σ scalar_j(q)·G_j + ρ·H and |q| ≤ 2^(b−1) − 1
+
+    Examples:
+        >>> import numpy as np
+        >>> key = CommitmentKey.load(parameters=3)
+        >>> commitment, opening = commit(np.array([1, -2, 3], np.int16), key)
+        >>> verify_opening(np.array([1, -2, 4], np.int16), commitment, opening, key)
+        False
+    """
     try:
         check_opening(update, commitment, opening, key, threads=threads)
     except SettlementError:
@@ -120,6 +159,14 @@ def batch_verify_openings(
         Σ c_i·C_i = C(Σ c_i·q_i, Σ c_i·ρ_i)     c_i uniform in 1 … 2^128 − 1, drawn here, after all inputs are fixed
 
     If any single opening is false the equation holds for at most one value of its c_i: chance below 2^−127.
+
+    Examples:
+        >>> import numpy as np
+        >>> key = CommitmentKey.load(parameters=3)
+        >>> updates = [np.array([1, -2, 3], np.int16), np.array([0, 5, 0], np.int16)]
+        >>> commitments, openings = zip(*(commit(update, key) for update in updates), strict=True)
+        >>> batch_verify_openings(updates, commitments, openings, key)
+        True
     """
     if not len(updates) == len(commitments) == len(openings) or not updates:
         raise SettlementError(
@@ -141,7 +188,16 @@ def batch_verify_openings(
 def find_bad_openings(
     updates: Sequence[Integers], commitments: Sequence[Commitment], openings: Sequence[Opening], key: CommitmentKey
 ) -> list[int]:
-    """Positions whose commitment does not open, by halving: one batch where all are honest."""
+    """Positions whose commitment does not open, by halving: one batch where all are honest.
+
+    Examples:
+        >>> import numpy as np
+        >>> key = CommitmentKey.load(parameters=3)
+        >>> updates = [np.array([1, -2, 3], np.int16), np.array([0, 5, 0], np.int16)]
+        >>> commitments, openings = zip(*(commit(update, key) for update in updates), strict=True)
+        >>> find_bad_openings([updates[0], updates[0]], commitments, openings, key)
+        [1]
+    """
     if batch_verify_openings(updates, commitments, openings, key):
         return []
     if len(updates) == 1:

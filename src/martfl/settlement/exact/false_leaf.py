@@ -38,7 +38,16 @@ class ExactRefutation:
 
 
 def refutation(body: bytes, secret: bytes, key: CommitmentKey, leaf: int) -> ExactRefutation:
-    """The refutation by leaf number `leaf`; it holds where that leaf is false (`find_false_leaf`)."""
+    """The refutation by leaf number `leaf`; it holds where that leaf is false (`find_false_leaf`).
+
+    Examples:
+        >>> import numpy as np
+        >>> from martfl.settlement.exact import seal
+        >>> key = CommitmentKey.load(parameters=3)
+        >>> sold = seal(np.array([1, -2, 3], np.int16), key, bytes(range(32)))
+        >>> refutation(sold.body, bytes(32), key, 0).index
+        0
+    """
     shape, secret = leaf_shape(key), check_secret(secret)
     check_index(leaf, leaves=shape.leaves)
     sealed, coordinates = split_body(body, key)
@@ -65,6 +74,16 @@ def refutes(
     """The contract's ruling, step by step: the leaf is the seller's, the sum is over its own values, and it differs.
 
     `seal` is what the seller committed to (`seal_digest`), `root` the one that was shown.
+
+    Examples:
+        >>> import numpy as np
+        >>> from martfl.settlement.exact import generator_root, seal
+        >>> key, secret = CommitmentKey.load(parameters=3), bytes(range(32))
+        >>> sold = seal(np.array([1, -2, 3], np.int16), key, secret)
+        >>> shown = refutation(sold.body, secret, key, 0)
+        >>> where = {'generator_root': generator_root(key), 'layout': key.layout, 'parameters': 3}
+        >>> refutes(shown, seal=seal_digest(sold.root, secret), root=sold.root, **where)  # an honest leaf
+        False
     """
     shape = LeafShape(layout=layout, parameters=parameters)
     try:

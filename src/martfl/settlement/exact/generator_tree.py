@@ -29,7 +29,13 @@ FILE = CacheFile(
 
 
 def generator_root(key: CommitmentKey, *, folder: Path | None = None) -> bytes:
-    """What the contract of a market with this key is deployed with."""
+    """What the contract of a market with this key is deployed with.
+
+    Examples:
+        >>> key = CommitmentKey.load(parameters=3)
+        >>> generator_root(key).hex()[:16]
+        '69da724518aa8b4e'
+    """
     return generator_tree(key, folder=folder).root
 
 

@@ -41,7 +41,15 @@ class ExactSealedUpdate:
 
 
 def seal(update: Integers, key: CommitmentKey, secret: bytes, *, threads: int | None = None) -> ExactSealedUpdate:
-    """Seal and commit to a quantised update; `secret` is K, never used for another update."""
+    """Seal and commit to a quantised update; `secret` is K, never used for another update.
+
+    Examples:
+        >>> import numpy as np
+        >>> key = CommitmentKey.load(parameters=3)
+        >>> sold = seal(np.array([1, -2, 3], np.int16), key, bytes(range(32)))
+        >>> open_sealed(sold.body, bytes(range(32)), key)[0].tolist()
+        [1, -2, 3]
+    """
     values = key.layout.check_update(update, parameters=key.parameters)
     shape, secret, bits = leaf_shape(key), check_secret(secret), key.layout.bits
     sealed = b"".join(
@@ -57,13 +65,31 @@ def seal(update: Integers, key: CommitmentKey, secret: bytes, *, threads: int | 
 
 
 def opening_of(secret: bytes, key: CommitmentKey) -> Opening:
-    """ρ = Σ ρ_l mod r, for anybody who knows K."""
+    """ρ = Σ ρ_l mod r, for anybody who knows K.
+
+    Examples:
+        >>> import numpy as np
+        >>> from martfl.settlement.exact import verify_opening
+        >>> key = CommitmentKey.load(parameters=3)
+        >>> update, secret = np.array([1, -2, 3], np.int16), bytes(range(32))
+        >>> verify_opening(update, seal(update, key, secret).commitment, opening_of(secret, key), key)
+        True
+    """
     secret = check_secret(secret)
     return Opening(sum(blinding(secret, leaf) for leaf in range(leaf_shape(key).leaves)) % ORDER)
 
 
 def check_sealed(body: bytes, *, commitment: Commitment, root: bytes, key: CommitmentKey) -> None:
-    """Raise unless `body` has the right size, its points are sound, its tree has this root and Σ P_l = C."""
+    """Raise unless `body` has the right size, its points are sound, its tree has this root and Σ P_l = C.
+
+    root = the tree's over keccak(sealed_l ‖ P_l), Σ P_l = C
+
+    Examples:
+        >>> import numpy as np
+        >>> key = CommitmentKey.load(parameters=3)
+        >>> sold = seal(np.array([1, -2, 3], np.int16), key, bytes(range(32)))
+        >>> check_sealed(sold.body, commitment=sold.commitment, root=sold.root, key=key)  # raises where it does not fit
+    """
     sealed, coordinates = split_body(body, key)
     found = leaf_tree(sealed, coordinates, key).root
     if found != check_root(root):
@@ -73,7 +99,16 @@ def check_sealed(body: bytes, *, commitment: Commitment, root: bytes, key: Commi
 
 
 def open_sealed(body: bytes, secret: bytes, key: CommitmentKey) -> tuple[Integers, Opening]:
-    """What `body` decodes to under K, always in range, and ρ. Whether they open C is for `check_opening` to say."""
+    """What `body` decodes to under K, always in range, and ρ. Whether they open C is for `check_opening` to say.
+
+    Examples:
+        >>> import numpy as np
+        >>> key = CommitmentKey.load(parameters=3)
+        >>> sold = seal(np.array([1, -2, 3], np.int16), key, bytes(range(32)))
+        >>> values, opening = open_sealed(sold.body, bytes(range(32)), key)
+        >>> values.tolist()
+        [1, -2, 3]
+    """
     shape, secret, bits = leaf_shape(key), check_secret(secret), key.layout.bits
     sealed = _sealed_part(body, shape)
     values: Integers = np.empty(shape.parameters, value_type(bits))
@@ -84,7 +119,17 @@ def open_sealed(body: bytes, secret: bytes, key: CommitmentKey) -> tuple[Integer
 
 
 def find_false_leaf(body: bytes, secret: bytes, key: CommitmentKey, *, threads: int | None = None) -> int | None:
-    """The first leaf whose P_l is not that of the values it decodes to; None where all are true."""
+    """The first leaf whose P_l is not that of the values it decodes to; None where all are true.
+
+    Examples:
+        >>> import numpy as np
+        >>> key = CommitmentKey.load(parameters=3)
+        >>> sold = seal(np.array([1, -2, 3], np.int16), key, bytes(range(32)))
+        >>> find_false_leaf(sold.body, bytes(range(32)), key) is None
+        True
+        >>> find_false_leaf(sold.body, bytes(32), key)  # under another key
+        0
+    """
     shape, (values, _) = leaf_shape(key), open_sealed(body, secret, key)
     expected = leaf_points(values, _generators(key), shape=shape, secret=check_secret(secret), threads=threads)
     for leaf, point in enumerate(expected):

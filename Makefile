@@ -1,8 +1,9 @@
 # Everything runs from .venv; the first call on a fresh machine builds it.
 PYTHON ?= python3
 BIN := .venv/bin
+LOCK ?= requirements/demo.txt
 
-.PHONY: demo test check long lint venv npm tools wheel docs clean
+.PHONY: demo test check long lint venv lock npm tools wheel docs clean
 
 demo: venv
 	$(BIN)/martfl demo
@@ -24,13 +25,19 @@ lint: venv
 
 venv: .venv/.ready
 
-.venv/.ready: pyproject.toml constraints.txt
+# What the demo needs is installed by hash; where a registry has files of its own, `make LOCK= venv` takes them.
+.venv/.ready: pyproject.toml constraints.txt $(LOCK)
 	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "$(PYTHON) is older than Python 3.11 or missing; name another: make PYTHON=/path/to/python3"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip --constraint constraints.txt
+	$(if $(LOCK),$(BIN)/python -m pip install --quiet --require-hashes --no-deps --requirement $(LOCK))
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[all,dev]"
 	touch $@
+
+# Hashes of what the demo installs; after a change of constraints.txt or of dependencies.
+lock: venv
+	@tools/lock
 
 # Programs and a library that only tests use, in node_modules and .venv: nothing of the system is touched.
 npm: venv

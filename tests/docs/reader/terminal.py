@@ -19,7 +19,17 @@ from reader.pages import ROOT, Block, Page
 from reader.smaller import is_exempt
 
 TOOLS = Path(sys.executable).parent
-LINKED = ("src", "tests", "experiments", "examples", "node_modules", "Makefile", "pyproject.toml", "constraints.txt")
+LINKED = (
+    "src",
+    "tests",
+    "experiments",
+    "examples",
+    "node_modules",
+    "Makefile",
+    "pyproject.toml",
+    "constraints.txt",
+    "requirements",
+)
 WRAPPER = """#!{python}
 import os, sys
 sys.path.insert(0, {here!r})

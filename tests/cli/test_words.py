@@ -142,3 +142,22 @@ def test_no_help_text_loses_words():
             yield from (parameter.help or "" for parameter in command.params if hasattr(parameter, "help"))
 
     assert not [text for text in texts(typer.main.get_command(app)) if "[" in text]
+
+
+def test_a_narrow_terminal_cuts_no_word():
+    """A real terminal of 60 columns: lines of progress break between words; in a file each stays one line."""
+    import pty
+
+    code = "from martfl.cli.telling import say; say('the new model is on chain and handed out; ' * 4)"
+    environment = {**os.environ, "COLUMNS": "60", "NO_COLOR": "1", "TERM": "xterm"}
+    environment.pop("FORCE_COLOR", None)  # even an empty one decides what a terminal is
+    ours, theirs = pty.openpty()
+    subprocess.run([sys.executable, "-c", code], stderr=theirs, env=environment, check=True)
+    os.close(theirs)
+    shown = re.sub(r"\x1b\[[02]m", "", os.read(ours, 10_000).decode()).split("\r\n")  # dim is no colour
+    os.close(ours)
+    words = {"the", "new", "model", "is", "on", "chain", "and", "handed", "out;"}
+    assert len(shown) > 3 and all(len(line) <= 60 for line in shown)
+    assert {word for line in shown for word in line.split() if ":" not in word} == words
+    done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, env=environment, check=True)
+    assert done.stderr.count("\n") == 1

@@ -16,7 +16,8 @@ if TYPE_CHECKING:  # rooms are imported by the commands that use them
     from martfl.market.steps import Opened
     from martfl.market.terms import Terms
 
-progress = Console(stderr=True, highlight=False, soft_wrap=True)
+progress = Console(stderr=True, highlight=False)
+progress.soft_wrap = not progress.is_terminal  # a window breaks lines between words; a file keeps each in one
 
 
 def say(text: str) -> None:

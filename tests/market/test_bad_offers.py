@@ -100,7 +100,7 @@ def test_offers_that_do_not_open_the_commitment_or_cannot_be_paid_are_not_bought
 
 
 def test_an_ask_of_the_whole_reward_is_paid_and_no_more(build):
-    market = build(providers=2, asks={0: 10**18, 1: 10**18})
+    market = build(providers=2, asks={0: 10**18, 1: 10**18}, terms={"reputation": {"dearest": 2.0}})
     market.run(1)
     ((name, amount),) = market.paid(1).items()
     assert amount == 10**18 and market.weights(1) == {name: WHOLE}

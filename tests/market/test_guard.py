@@ -88,7 +88,7 @@ def test_scores_are_given_once_for_each_baseline(hand):
 def test_an_epoch_that_does_not_hold_the_promised_reward_gets_no_update(hand):
     hand.open(amount=10**17)
     assert refused(hand, ms.TrainRequest(epoch=1, body=hand.file(0)), "the terms promise")
-    assert hand.market.providers[0].journal.entries() == []
+    assert hand.market.providers[0].journal.entries(1) == []
 
 
 def test_training_on_another_model_is_refused(hand):

@@ -6,7 +6,16 @@ from martfl.bench import exchange
 from martfl.bench.exchange import sellers
 from martfl.bench.exchange.play import STRATEGIES
 
-LONG = ("oracle", "forgers", "swarm", "garbage", "keys ", "twin", "judged by", "fresh wallet")  # several epochs, or many wallets
+LONG = (
+    "oracle",
+    "forgers",
+    "swarm",
+    "garbage",
+    "keys ",
+    "twin",
+    "judged by",
+    "fresh wallet",
+)  # several epochs, or many wallets
 FAIR = [
     pytest.param(one, marks=pytest.mark.long if any(word in one.name for word in LONG) else (), id=one.name)
     for one in STRATEGIES

@@ -174,6 +174,8 @@ def chromium():
     options = webdriver.ChromeOptions()
     options.binary_location = str(CHROMIUM)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    many = {"profile.default_content_setting_values.automatic_downloads": 1}  # a test saves more files than a person
+    options.add_experimental_option("prefs", many)
     plain = "headless no-sandbox disable-gpu no-first-run disable-background-networking disable-component-update"
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         for flag in (*plain.split(), "disable-sync", f"user-data-dir={profile}"):

@@ -106,7 +106,9 @@ def saves(browser, tmp_path):
     return press
 
 
-CHARTS = "return [...document.querySelectorAll('figure')].map(f => f.dataset.csv)"
+CHARTS = """return [...document.querySelectorAll('figure')].map(
+    f => [f.closest('section').id, f.dataset.csv, f.querySelectorAll('[data-save]').length])"""
+SORTS = ("accuracy", "epoch-2", "money", "views")  # where a line, points, a stack and bars are
 
 
 @pytest.mark.browser
@@ -119,7 +121,9 @@ def test_every_chart_is_saved_as_picture_and_as_numbers(browser, made_up, hostil
     browser.driver.execute_script("for (const d of document.querySelectorAll('details')) d.open = true")
     charts = browser.driver.execute_script(CHARTS)
     assert len(charts) >= 8  # accuracy, two epochs, money in and out, costs, and each provider's own
-    for number, held in enumerate(charts):
+    assert all(held and buttons == 2 for _, held, buttons in charts)
+    for number in [[place for place, _, _ in charts].index(sort) for sort in SORTS]:
+        held = charts[number][1]
         name, text = saves(number, "svg")
         root = ElementTree.fromstring(text)
         assert root.tag == "{http://www.w3.org/2000/svg}svg" and re.fullmatch(r"[a-z0-9-]+( \(\d+\))?\.svg", name)

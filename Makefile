@@ -1,7 +1,7 @@
 # Everything runs from .venv; the first call on a fresh machine builds it.
 PYTHON ?= python3
 BIN := .venv/bin
-LOCK ?= requirements/demo.txt
+LOCK ?=
 
 .PHONY: demo test check long lint venv lock npm tools wheel docs clean
 
@@ -25,7 +25,7 @@ lint: venv
 
 venv: .venv/.ready
 
-# What the demo needs is installed by hash; where a registry has files of its own, `make LOCK= venv` takes them.
+# `make LOCK=requirements/demo.txt …` installs what the demo needs by hash first; pip may then take minutes to resolve the rest.
 .venv/.ready: pyproject.toml constraints.txt $(LOCK)
 	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "$(PYTHON) is older than Python 3.11 or missing; name another: make PYTHON=/path/to/python3"; exit 1; }

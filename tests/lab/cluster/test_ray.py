@@ -70,6 +70,7 @@ def figures(folder: Path) -> list[dict[str, Any]]:
     return sorted(bare, key=lambda record: record["id"])
 
 
+@pytest.mark.long
 @pytest.mark.xdist_group("ray")
 def test_a_lost_machine_costs_nothing_but_time(cluster: Any, file: Path, tmp_path: Path) -> None:
     second = cluster.add_node(**NODE)

@@ -52,7 +52,7 @@ def make_world(chain, helper, token: str, asks: tuple[int, ...]) -> SampledWorld
 
 def test_few_runs(embedded, helper):
     world = functools.partial(make_world, embedded, helper)
-    run(functools.partial(SampledCoalition, embedded, world), runs=6, steps=20)
+    run(functools.partial(SampledCoalition, embedded, world), runs=4, steps=20)
 
 
 @pytest.mark.long

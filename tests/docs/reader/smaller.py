@@ -54,7 +54,6 @@ EXEMPT = {  # the beginning of a command line → why no test types it
     "make docs": "tests/docs/test_site.py runs what it runs",
     "make long": "is the run of the long tests",
     "make lock": "asks the public registry; tests/docs/test_lock.py reads what it wrote",
-    "make LOCK": "installs from the network",
     "make check": "the same by its other name",
     "make lint": "a part of it",
     "pytest": "the same for some tests",

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from martfl.bench.exchange.play import PlayOutcome, of_acquirer, strategy
+from martfl.bench.exchange.play import PlayOutcome, of_acquirer, second_market, strategy
 from martfl.bench.exchange.world import ASK, RogueEpoch, World, first_file, open_world
-from martfl.market.acquirer import deploy_market
 from martfl.market.desk import Desk
+from martfl.market.errors import MarketError
 from martfl.market.settling import Share
 
 
@@ -76,31 +76,42 @@ def oracle_by_moving_the_base() -> PlayOutcome:
         return _from_oracle(world, learnt)
 
 
-def _second_market(world: World, *, ask: int) -> World:
-    """Another market of the same buyer, in which the same seller sells, at the ask that the terms name."""
-    seller, terms = world.honest[0], replace(world.terms, money=replace(world.terms.money, ask=ask))
-    trading = deploy_market(
-        world.chain, terms=terms, settler=world.settler, initial=seller.task.initial(), account=world.buyer
-    )
-    second = replace(world, terms=terms, trading=trading, honest=[], rogues=[])
-    second.honest.append(second.provider(0, seller.account, place="seller-0-second-market"))
-    return second
+def _at_ask(world: World, ask: int) -> World:
+    """Another market of the same buyer, whose terms name this ask."""
+    return second_market(world, replace(world.terms, money=replace(world.terms.money, ask=ask)))
 
 
 @strategy("score oracle by a second market of the same buyer")
 def oracle_by_a_second_market() -> PlayOutcome:
     with open_world(honest=1) as world:
         learnt = _oracle(world, epochs=4)
-        return _from_oracle(world, learnt + _oracle(_second_market(world, ask=ASK), epochs=4))
+        return _from_oracle(world, learnt + _oracle(_at_ask(world, ASK), epochs=4))
 
 
 @strategy("score oracle by cheap purchases in a second market")
 def oracle_by_cheap_purchases() -> PlayOutcome:
     with open_world(honest=1) as world:
-        cheap, seller = _second_market(world, ask=1), world.honest[0].account.address
+        cheap, seller = _at_ask(world, 1), world.honest[0].account.address
         learnt = _oracle(world, epochs=4)
         epoch = cheap.rogue_epoch(place="cheap")
         epoch.begin(first_file(cheap))
         epoch.shop().buy([seller])
         epoch.steps.publish(first_file(cheap), {})
         return _from_oracle(world, learnt + _oracle(world, epochs=3, first=learnt))
+
+
+@strategy("a second market whose terms allow as many scores as there are parameters")
+def terms_set_the_meter() -> PlayOutcome:
+    """The seller does not join it; if it did, every parameter could be asked for."""
+    with open_world(honest=1) as world:
+        size = world.settler.parameters
+        scoring = replace(world.terms.scoring, baselines=size, answers=size)
+        try:
+            second = second_market(world, replace(world.terms, name="second", scoring=scoring))
+        except MarketError as refusal:
+            if "allow more" not in str(refusal):
+                raise
+            return _from_oracle(world, 0)
+        epoch = second.rogue_epoch(place="second")
+        epoch.begin(first_file(second))
+        return _from_oracle(world, len(_one_hots(second, epoch, first=0)))

@@ -1,11 +1,13 @@
 """Strategies by name, and what each came to: what its coalition gained against fair play, what honest sellers lack."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from martfl.bench.exchange.world import ASK, World, open_world
 from martfl.chain.state import SignedClaim
+from martfl.market.acquirer import deploy_market
+from martfl.market.terms import Terms
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,17 @@ def claim_for(world: World, wallets: Iterable[str]) -> None:
         if owed:
             payees = [SignedClaim(provider=name) for name in owed]
             world.trading.claim_rewards(epoch, payees=payees, account=world.buyer)
+
+
+def second_market(world: World, terms: Terms, *, place: str = "seller-0-second-market") -> World:
+    """Another market of the same buyer, in which the first seller sells, too; it keeps its journal at `place`."""
+    seller, settler = world.honest[0], world.settler
+    trading = deploy_market(
+        world.chain, terms=terms, settler=settler, initial=seller.task.initial(), account=world.buyer
+    )
+    second = replace(world, terms=terms, trading=trading, honest=[], rogues=[])
+    second.honest.append(second.provider(0, seller.account, place=place))
+    return second
 
 
 @cache

@@ -59,7 +59,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from martfl.settlement.errors import SettlementError
-from martfl.settlement.sampled.packing import pack, slots_per_word, words_needed
+from martfl.settlement.sampled.packing import pack, words_needed
 
 FIELD = 21888242871839275222246405745257275088548364400416034343698204186575808495617  # BN254's scalar field
 WEIGHT_SLOT_BITS = 17  # a single bought provider has weight 2^16 itself
@@ -174,8 +174,3 @@ def fill(values: Sequence[int], *, count: int, with_: int) -> tuple[int, ...]:
     if len(values) > count:
         raise SettlementError(f"the market has {count} provider slots, got {len(values)}")
     return (*values, *([with_] * (count - len(values))))
-
-
-def model_slots(shape: Shape) -> int:
-    """Parameters in one leaf of a model's tree."""
-    return slots_per_word(shape.model_bits)

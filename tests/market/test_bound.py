@@ -81,5 +81,7 @@ def test_who_is_known_longest_stands_first_so_that_a_late_twin_is_the_copy(build
     market = build(providers=3)
     market.run(1)
     known = market.acquirer.known(before=2)
-    assert set(known) == set(market.weights(1)) and set(known.values()) == {1}
-    assert np.all(np.diff([known.get(name, 2) for name in market.acquirer.known(before=3)]) >= 0)
+    assert set(known) == set(market.weights(1)) and {one.since for one in known.values()} == {1}
+    assert all(one.paid == market.price(market.names.index(name)) for name, one in known.items())
+    since = [known[name].since if name in known else 2 for name in market.acquirer.known(before=3)]
+    assert np.all(np.diff(since) >= 0)

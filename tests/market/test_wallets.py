@@ -1,17 +1,12 @@
 """Forged scores, fresh wallets, swarms: what they take is bounded, and the honest have their prices."""
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from martfl.chain.state import Phase
 from martfl.market import messages as ms
-from martfl.market.admission import Admission
 from martfl.market.errors import MarketError
 from martfl.market.provider import Provider
 from martfl.market.steps import Invited
-from martfl.market.terms_parts import ReputationTerms
 from martfl.selection import make_strategy
 
 # --- forged scores ---------------------------------------------------------------------------------------------------
@@ -138,24 +133,3 @@ def test_nobody_is_dealt_with_who_asks_for_much_of_the_reward_alone(build):
     market.run(1)
     assert market.names[0] not in market.outcome(1)["bought"]
     assert market.outcome(1)["bought"] and market.trading.read_epoch(1).phase is Phase.SETTLED
-
-
-@given(
-    prices=st.dictionaries(st.text("abcdefgh", min_size=1, max_size=2), st.integers(0, 1000), max_size=20),
-    known=st.sets(st.text("abcdefgh", min_size=1, max_size=2)),
-    share=st.floats(0.01, 1.0),
-    seed=st.integers(0, 99),
-)
-def test_admission_keeps_its_bounds(prices, known, share, seed):
-    terms = ReputationTerms(newcomers=share, dearest=2.0)
-    admission = Admission(terms=terms, reward=1000, ask=10)
-    chosen = admission.admit(prices, known=known, rng=np.random.default_rng(seed))
-    old = set(prices) & known
-    if not old:
-        most = max(2000 / max(1, len(prices)), 20)
-        assert chosen == {name for name, price in prices.items() if price <= most + 0.1}
-        return
-    new = chosen - known
-    assert sum(prices[name] for name in new) <= share * 1000
-    assert share == 1 or len(new) < share / (1 - share) * len(old) + 1
-    assert all(name in chosen for name in old if prices[name] <= 2 * 1000 / len(prices))

@@ -15,7 +15,7 @@ from martfl.chain.open import deploy_trading
 from martfl.chain.state import Phase
 from martfl.chain.trading import Trading
 from martfl.market import wire
-from martfl.market.admission import Admission
+from martfl.market.admission import Admission, Standing
 from martfl.market.asking import Asking
 from martfl.market.desk import Desk
 from martfl.market.epoch import Epoch, Tell
@@ -26,7 +26,7 @@ from martfl.market.models import write_model
 from martfl.market.purchases import OFFENCES, Purchases
 from martfl.market.rules import check_contract
 from martfl.market.settling import Acting, Settler
-from martfl.market.steps import MarketOpened, Measurement, ModelPosted, Over, Selected
+from martfl.market.steps import MarketOpened, Measurement, ModelPosted, Over, Purchased, Selected
 from martfl.market.task import check_task
 from martfl.market.terms import Terms, to_toml
 from martfl.market.weighing import described, make_rule, trade
@@ -172,13 +172,15 @@ class Acquirer:
         offences = [r for r in self.journal.remarks(subject=name) if r.kind in OFFENCES and r.epoch < before]
         return limit > 0 and len(offences) >= limit
 
-    def known(self, *, before: int) -> dict[str, int]:
-        """Who was in an aggregate of an epoch before, and in which first."""
-        first: dict[str, int] = {}
+    def known(self, *, before: int) -> dict[str, Standing]:
+        """Who was in an aggregate of an epoch before, since when, and what it was last bought for."""
+        first, paid = dict[str, int](), dict[str, int]()
         for epoch in range(1, before):
             posted = self.journal.recall(epoch, ModelPosted)
             first = dict.fromkeys(posted.weights if posted else (), epoch) | first
-        return first
+            for bought in self.journal.all_of(Purchased, epoch):
+                paid |= bought.prices
+        return {name: Standing(since=since, paid=paid.get(name, 0)) for name, since in first.items()}
 
     def model_file(self, epoch: int) -> bytes:
         """The model that `epoch` published; 0 is the initial one."""
@@ -225,7 +227,7 @@ class Acquirer:
         admission = Admission(terms=self.terms.reputation, reward=reward, ask=self.terms.money.ask)
         prices, known = {name: purchases.price(name) for name in offers}, self.known(before=epoch.number)
         chosen = admission.admit(prices, known=known, rng=np.random.default_rng([seed, epoch.number, ADMISSION]))
-        ordered = sorted(chosen, key=lambda name: (known.get(name, epoch.number), name))
+        ordered = sorted(chosen, key=lambda name: (known[name].since if name in known else epoch.number, name))
         return Desk(
             terms=self.terms,
             task=self.task,

@@ -1,19 +1,30 @@
 """Whom an epoch is traded with, before the rule sees anybody.
 
 A wallet costs nothing, and an ask is what somebody writes. So nobody is dealt with who asks for much of the reward
-alone. Newcomers have a part of the reward and of the places, however many come; who of them, is drawn by lot. What a
-rule would spend on more newcomers, it spends on those who are known.
+alone; and nobody is priced out by wallets that came after it, or that ask for nothing. Newcomers have a part of the
+reward and of the places, however many come; who of them, is drawn by lot. What a rule would spend on more newcomers, it
+spends on those who are known.
 """
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from martfl.chain.state import price_of
 from martfl.market.terms_parts import ReputationTerms
 
 ROUNDING = 1e-4  # of the reward: prices are asks, rounded up to a 65536th of it
+FIRST = 1 / 4  # of the reward: what one may ask where nobody is known and the reward would do for all
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """What a market knows of a seller: the first epoch that listed it, and the last price that it was bought at."""
+
+    since: int
+    paid: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,29 +35,52 @@ class Admission:
     reward: int
     ask: int  # that the terms propose
 
-    def admit(self, prices: Mapping[str, int], *, known: Collection[str], rng: np.random.Generator) -> set[str]:
+    def admit(self, prices: Mapping[str, int], *, known: Mapping[str, Standing], rng: np.random.Generator) -> set[str]:
         """Who may be bought.
 
-        Nobody asks for more than `dearest` equal parts of the reward, or of the terms' ask where that is more. There
-        are as many parts as sellers; newcomers count as far as they have places, so no swarm makes parts small.
-        Newcomers' prices sum to at most `newcomers` of the reward, and no place takes more than its part of that.
-        Where nobody is known, all have places.
+        Nobody asks for more than `dearest` parts of the reward, or of the terms' ask where that is more. For who is
+        known there are as many parts as sellers that are known as long, and it may ask again what it was paid. For
+        newcomers there are as many as sellers are known and newcomers have places; their prices sum to at most
+        `newcomers` of the reward, and none takes more than its place's part of that. Where nobody is known, all may come.
         """
-        old = {name for name in prices if name in known}
-        new = {name: prices[name] for name in sorted(set(prices) - old)}
-        places = self._places(len(old), len(new))
-        most = self.terms.dearest * max(self.reward / max(1, len(old) + places), self.ask)
-        fair = {name for name in old if prices[name] <= most + ROUNDING * self.reward}
+        old = {name: known[name] for name in prices if name in known}
+        new = {name: prices[name] for name in sorted(set(prices) - set(old))}
         if not old:
-            return {name for name, price in new.items() if price <= most + ROUNDING * self.reward}
-        share = self.terms.newcomers * self.reward
-        part = min(most, max(share / max(1, places), self.ask)) + ROUNDING * self.reward
-        return fair | _drawn({name: price for name, price in new.items() if price <= part}, places, share, rng)
+            most = self._most(_first_part(new.values(), self.reward))
+            return {name for name, price in new.items() if price <= most}
+        fair = {name for name, one in old.items() if prices[name] <= self._ceiling(one, old.values())}
+        places, share = self._places(len(old), len(new)), self.terms.newcomers * self.reward
+        part = max(share / max(1, places), self.ask) + ROUNDING * self.reward
+        most = min(part, self._most(self.reward / (len(old) + places)))
+        return fair | _drawn({name: price for name, price in new.items() if price <= most}, places, share, rng)
+
+    def _ceiling(self, one: Standing, others: Collection[Standing]) -> float:
+        """The most that a known seller may ask: who came after it does not count."""
+        parts = sum(other.since <= one.since for other in others)
+        return max(self._most(self.reward / parts), price_of(min(one.paid, self.reward), self.reward))
+
+    def _most(self, part: float) -> float:
+        return self.terms.dearest * max(part, self.ask) + ROUNDING * self.reward
 
     def _places(self, old: int, new: int) -> int:
         """For newcomers: about their share of the sellers."""
         share = self.terms.newcomers
-        return new if not old or share >= 1 else min(new, math.ceil(share / (1 - share) * old))
+        return new if share >= 1 else min(new, math.ceil(share / (1 - share) * old))
+
+
+def _first_part(prices: Iterable[int], reward: int) -> float:
+    """A part of the reward where nobody is known: an equal one, or more where others ask for less.
+
+    The largest p up to `FIRST` of the reward with Σ min(p, price) ≤ reward: if all were paid what they ask, and p at
+    most, the reward would do. So who asks for nothing makes no part smaller, and who asks for much, its own as well.
+    """
+    left, rising = float(reward), sorted(prices)
+    equal = left / max(1, len(rising))
+    for i, price in enumerate(rising):
+        if price * (len(rising) - i) >= left:
+            return max(equal, min(left / (len(rising) - i), FIRST * reward))
+        left -= price
+    return max(equal, FIRST * reward)
 
 
 def _drawn(prices: Mapping[str, int], places: int, left: float, rng: np.random.Generator) -> set[str]:

@@ -106,7 +106,7 @@ class ReputationTerms:
     `exclude_after`: after how many offences (forged scores, missing keys, false updates) a provider is no longer bought
     from; 0: never. `newcomers`: the largest share of the reward that goes to asks of wallets that never delivered here
     an update with the score they gave, and about their share of the sellers; it counts once somebody has. `dearest`:
-    how many equal parts of the reward one provider may ask for and still be dealt with.
+    how many parts of the reward one provider may ask for and still be dealt with (`admission`).
     """
 
     exclude_after: int = 2

@@ -10,9 +10,11 @@ from martfl.bench.exchange.tiny import rows
 from martfl.bench.exchange.world import REWARD, open_world
 from martfl.market.conduct import Honest, Lesson
 from martfl.market.errors import MarketError
+from martfl.market.weighing import make_rule
 from martfl.selection import make_strategy
 
 EPOCHS = 4
+SWARM = 6
 
 
 class Best(Honest):
@@ -67,6 +69,28 @@ def _stranger_market(*, fresh: bool, fair: int = 0) -> PlayOutcome:
 @strategy("a fresh wallet in every epoch asks for half the reward, for noise")
 def strangers_ask_for_half() -> PlayOutcome:
     return _stranger_market(fresh=True, fair=_stranger_market(fresh=False).gain)
+
+
+def _swarm_market(*, ask: int, fair: int = 0) -> PlayOutcome:
+    """One data set under many wallets that ask for nothing, beside two sellers with an ask.
+
+    `short` is what those lack of their asks, bought or not.
+    """
+    with open_world(honest=0, others=2 + SWARM, terms={"money": {"reward": REWARD, "ask": REWARD // 100}}) as world:
+        others = [world.rogue(i, ask=ask).account.address for i in range(2)]
+        x, y = rows(999)
+        for i in range(SWARM):
+            part = np.random.default_rng(i).choice(len(y), 45, replace=False)
+            world.rogue(2 + i, ask=0).data = (x[part], y[part])
+        world.acquirer(strategy=make_rule(world.terms.selection)).run(2)
+        taken = of_sellers(world, fair=fair).gain - world.income(others)
+        return PlayOutcome(gain=taken, short=max(0, *(2 * ask - world.income([name]) for name in others)))
+
+
+@strategy("a swarm of wallets that ask nothing prices the others out")
+def swarm_prices_out() -> PlayOutcome:
+    """Against the same swarm beside sellers at the terms' ask, who cannot be priced out."""
+    return _swarm_market(ask=2 * REWARD // 10, fair=_swarm_market(ask=REWARD // 100).gain)
 
 
 @strategy("a seller's journal of one market on another")

@@ -1,4 +1,4 @@
-"""What a party keeps is bound to its market: journals, limits of answers, windows of one wallet in many markets."""
+"""What a party keeps is bound to its market: journals, limits of answers, updates."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -9,7 +9,6 @@ import pytest
 from martfl.federation.compose import role_folder
 from martfl.market.errors import MarketError
 from martfl.market.journal import Journal
-from martfl.market.meter import Meter, Stall, Window
 from martfl.market.provider import Provider
 
 
@@ -62,19 +61,6 @@ def test_no_two_markets_get_one_update(build):
         for shelf in (seller.shelf, other)
     ]
     assert seeds[0] != seeds[1]
-
-
-def test_windows_of_other_markets_of_the_wallet_are_seen(tmp_path):
-    one, two = (Stall(chain_id=1, market=f"0x{i}", buyer="0xb", token="0x0") for i in (1, 2))
-    elsewhere = Stall(chain_id=2, market="0x3", buyer="0xb", token="0x0")
-    meter = Meter(tmp_path / "meter.sqlite")
-    meter.announce(one, [Window(key=True, first=10, last=20), Window(key=False, first=30, last=40)])
-    assert meter.pressing(two, now=15, keys_alone=False) == [20] == meter.pressing(two, now=20, keys_alone=True)
-    assert meter.pressing(two, now=35, keys_alone=False) == [40] and not meter.pressing(two, now=35, keys_alone=True)
-    assert not meter.pressing(one, now=15, keys_alone=False), "its own are read from the chain"
-    assert not meter.pressing(elsewhere, now=15, keys_alone=False) and not meter.pressing(two, now=25, keys_alone=False)
-    meter.announce(one, [])
-    assert not meter.pressing(two, now=15, keys_alone=False)
 
 
 def test_who_is_known_longest_stands_first_so_that_a_late_twin_is_the_copy(build):

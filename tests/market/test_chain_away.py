@@ -166,7 +166,7 @@ def test_no_key_is_given_for_a_purchase_that_may_still_vanish(build, kit, node, 
         hand.buy(0)
         seller = market.providers[0]
         deep = open_trading(careful, market.trading.address)
-        seller.guard = guard.Guard(market.terms, deep, seller.account, seller.shelf, trusting=False)
+        seller.guard = guard.Guard(market.terms, deep, seller.account, seller.shelf, seller.windows, False)
         monkeypatch.setattr(guard, "PATIENCE", 0.0)
         refusal = hand.ask_key(0)
         assert isinstance(refusal, ms.Refusal) and "not deep enough" in refusal.reason

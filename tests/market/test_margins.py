@@ -194,7 +194,7 @@ def test_a_wallet_that_could_not_reveal_gives_no_key_unless_it_is_told_to(hand):
     assert "could pay" in hand.ask_key(0).reason
     assert market.providers[0].journal.recall(1, KeyGiven) is None
     market.providers[0].guard = guard.Guard(
-        market.terms, market.trading, market.sellers[0], market.providers[0].shelf, trusting=True
+        market.terms, market.trading, market.sellers[0], market.providers[0].shelf, market.providers[0].windows, True
     )
     assert isinstance(hand.ask_key(0), bytes)
 

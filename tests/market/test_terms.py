@@ -122,7 +122,7 @@ def test_any_text_and_number_survive_their_file(tmp_path_factory, name, scale, v
         ({"money": {"reward": 2**96}}, "below 2\\^96"),
         ({"money": {"token": "coin"}}, "token must be an address"),
         ({"deadlines": {"commit": 0}}, "deadline"),
-        ({"deadlines": {"settle": 2**32 + 1}}, "deadline"),
+        ({"deadlines": {"settle": 366 * 86_400 + 1}}, "at most a year"),
         ({"deadlines": {"margin": 0}}, "margin must be at least 1"),
         ({"deadlines": {"keys": 1800, "margin": 900}}, "keys must be more than twice the margin of 900"),
         ({"deadlines": {"commit": 1800, "margin": 900}}, "commit must be more than twice the margin of 900"),
@@ -171,7 +171,7 @@ def test_terms_that_break_a_rule(values, words):
     [
         {"money": {"reward": 10, "ask": 10, "minimum_deposit": 15}},
         {"money": {"ask": 0}},
-        {"deadlines": {"settle": 2**32}},
+        {"deadlines": {"settle": 366 * 86_400}},
         {"deadlines": {"keys": 1801, "commit": 1801, "publish": 901, "margin": 900}},
         {"deadlines": {"settle": 3600, "margin": 900}, "settlement": {"scheme": "sampled"}},
         {"settlement": {"samples": 126, "providers": 128}},

@@ -131,7 +131,11 @@ def open_provider(
         raise MarketError("the market's acquirer cannot sell to itself: join with another wallet")
     with closing(Meter(meter or meter_file(place.account))) as count:
         parts = (place.terms, place.task, data, place.trading, place.settler, place.journal, count, place.account)
-        yield Provider(*parts, name=name, ask=ask, answers=answers)
+        provider = Provider(*parts, name=name, ask=ask, answers=answers)
+        try:
+            yield provider
+        finally:
+            provider.leave()
 
 
 def deploy(market: Path, *, chain: Chain, account: LocalAccount, allowed: Collection[str] = ()) -> Trading:

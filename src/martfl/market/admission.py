@@ -41,7 +41,7 @@ class Admission:
         Nobody asks for more than `dearest` parts of the reward, or of the terms' ask where that is more. For who is
         known there are as many parts as sellers that are known as long, and it may ask again what it was paid. For
         newcomers there are as many as sellers are known and newcomers have places; their prices sum to at most
-        `newcomers` of the reward, and none takes more than its place's part of that. Where nobody is known, all may come.
+        `newcomers` of the reward, and none takes more than a place's part of that. Where nobody is known, all come.
         """
         old = {name: known[name] for name in prices if name in known}
         new = {name: prices[name] for name in sorted(set(prices) - set(old))}

@@ -13,6 +13,7 @@ from martfl.market.errors import MarketError
 from martfl.market.link import counted_time
 from martfl.market.shelf import Shelf
 from martfl.market.terms import Terms
+from martfl.market.windows import Windows
 
 PATIENCE, PAUSE = 120.0, 0.5  # seconds for a block to become deep enough, and between looks
 REVEAL_GAS = 100_000  # what putting a key on chain costs at most
@@ -27,6 +28,7 @@ class Guard:
     trading: Trading
     account: LocalAccount
     shelf: Shelf
+    windows: Windows
     trusting: bool
 
     def check_open(self, epoch: int) -> int:
@@ -73,7 +75,7 @@ class Guard:
         counted = self._standing(epoch, deep=True)
         if not counted.state.bought:
             raise MarketError(f"the purchase in epoch {epoch} is not deep enough in the chain yet")
-        last = self._deadlines(epoch).keys - self.terms.deadlines.margin
+        last = self.windows.key_due(epoch)
         if self.trading.chain.next_second() > last:
             raise MarketError(f"keys are given until second {last}; it will be on chain before the window ends")
         self._check_means()
@@ -82,9 +84,14 @@ class Guard:
     def _check_means(self) -> None:
         """Only who could put its key on chain gives it away: whoever buys could deny that it came."""
         fee = int(self.trading.chain.web3.eth.get_block("latest").get("baseFeePerGas", 0))
-        needed, held = 2 * fee * REVEAL_GAS, self.trading.chain.balance(self.account.address)
+        needed, held = (
+            2 * fee * REVEAL_GAS * max(1, self.windows.keys()),
+            self.trading.chain.balance(self.account.address),
+        )
         if held < needed and not self.trusting:
-            raise MarketError(f"a key is given by a wallet that could pay {needed} wei to reveal it, it holds {held}")
+            raise MarketError(
+                f"a key is given by a wallet that could pay {needed} wei to reveal it and its others, it holds {held}"
+            )
 
     def wait_for_depth(self, message: ms.Message) -> None:
         """Wait while what a request is about is in the chain, but not deep enough to count."""

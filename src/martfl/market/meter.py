@@ -26,7 +26,8 @@ CREATE TABLE IF NOT EXISTS answers (chain INTEGER, buyer TEXT, market TEXT, epoc
                                     PRIMARY KEY (chain, buyer, market, epoch, baseline));
 CREATE TABLE IF NOT EXISTS sales (chain INTEGER, buyer TEXT, market TEXT, epoch INTEGER,
                                   PRIMARY KEY (chain, buyer, market, epoch));
-CREATE TABLE IF NOT EXISTS windows (chain INTEGER, market TEXT, key INTEGER, first INTEGER, last INTEGER);
+CREATE TABLE IF NOT EXISTS ends (chain INTEGER, market TEXT, epoch INTEGER, key INTEGER, last INTEGER);
+DROP TABLE IF EXISTS windows;
 CREATE TABLE IF NOT EXISTS asks (chain INTEGER, market TEXT, token TEXT, ask TEXT, PRIMARY KEY (chain, market));
 """
 OPEN = """SELECT DISTINCT chain, market, token, ask FROM answers LEFT JOIN asks USING (chain, market) WHERE buyer = ?"""
@@ -56,10 +57,11 @@ class Stall:
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """Seconds in which something may have to go on chain: a key, or a commitment."""
+    """Something may have to go on chain by its last second: a key, or a commitment."""
 
+    market: str
+    epoch: int
     key: bool
-    first: int
     last: int
 
 
@@ -117,16 +119,16 @@ class Meter:
 
     def announce(self, stall: Stall, windows: Iterable[Window]) -> None:
         """When this market may want a transaction that cannot wait, so that other markets of the wallet make room."""
-        rows = [(*stall.place, one.key, one.first, one.last) for one in windows]
+        rows = [(*stall.place, one.epoch, one.key, one.last) for one in windows]
         with self._change():
-            self._db.execute("DELETE FROM windows WHERE chain = ? AND market = ?", stall.place)
-            self._db.executemany("INSERT INTO windows VALUES (?, ?, ?, ?, ?)", rows)
+            self._db.execute("DELETE FROM ends WHERE chain = ? AND market = ?", stall.place)
+            self._db.executemany("INSERT INTO ends VALUES (?, ?, ?, ?, ?)", rows)
 
-    def pressing(self, stall: Stall, *, now: int, keys_alone: bool) -> list[int]:
-        """The last seconds of windows that are open now in other markets on this chain."""
-        query = "SELECT last FROM windows WHERE chain = ? AND market <> ? AND first <= ? AND last >= ? AND key >= ?"
+    def announced(self, *, chain_id: int) -> list[Window]:
+        """What all markets of the wallet on a chain have announced."""
         with self._turn:
-            return [int(row[0]) for row in self._db.execute(query, (*stall.place, now, now, keys_alone)).fetchall()]
+            rows = self._db.execute("SELECT market, epoch, key, last FROM ends WHERE chain = ?", (chain_id,)).fetchall()
+        return [Window(market=market, epoch=epoch, key=bool(key), last=last) for market, epoch, key, last in rows]
 
     @contextmanager
     def _change(self) -> Iterator[None]:

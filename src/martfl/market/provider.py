@@ -37,6 +37,7 @@ from martfl.market.steps import Appraised, BaselineSeen, Joined, KeyGiven, Model
 from martfl.market.task import check_task
 from martfl.market.terms import Terms
 from martfl.market.watching import Watching
+from martfl.market.windows import Windows
 from martfl.settlement.fixed_point import Overflow
 from martfl.tasks.protocol import Data, Task, as_task
 
@@ -81,9 +82,11 @@ class Provider:
         chain_id, contract, token = self.market.chain_id, self.market.contract, self.terms.money.token
         self.stall = Stall(chain_id=chain_id, market=contract, buyer=self.acquirer, token=token)
         self.shelf = Shelf(self.settler, self.journal, self.market, self.account.address, price, self.overflow)
-        self.guard = Guard(self.terms, self.trading, self.account, self.shelf, self.trusting)
+        seen = (self.trading, self.journal, self.account, self.shelf, self.meter, self.stall)
+        self.windows = Windows(self.terms.deadlines.margin, *seen)
+        self.guard = Guard(self.terms, self.trading, self.account, self.shelf, self.windows, self.trusting)
         parts = (self.terms, self.trading, self.settler, self.journal, self.account, self.shelf)
-        self.watching = Watching(*parts, self.meter, self.stall, self._sold)
+        self.watching = Watching(*parts, self.windows, self._sold)
 
     # --- requests ------------------------------------------------------------------------------------------------
 
@@ -215,6 +218,10 @@ class Provider:
     def due(self) -> int | None:
         """The next second at which `watch` must be called."""
         return self.watching.due()
+
+    def leave(self) -> None:
+        """This program ends: other markets of the wallet make room for keys that are out, and for nothing else."""
+        self.windows.leave()
 
     def claim(self, epoch: int) -> int:
         """Take what a final epoch owes, once; the amount in wei."""

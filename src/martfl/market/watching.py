@@ -1,6 +1,7 @@
 """What a seller must bring into the chain in time, whether it is asked or not: key, commitment, refutation, claim.
 
-    key window ends − margin        we are bought, neither accepted nor listed: the key goes on chain
+    key window ends − margin        we are bought, neither accepted nor listed: the key goes on chain; earlier where
+                                    other keys of the wallet are due at about that time (`windows`)
     commit window ends − margin     our commitment is not on chain: we send it ourselves, whoever promised to
     proof (sampled)                 what the acquirer says about our update is refuted where it is false
     final                           what is owed is claimed
@@ -8,13 +9,13 @@
 Whoever cannot keep one transaction out of the chain for the margin cannot cheat an honest seller. Transactions of one
 wallet wait for each other, so what can wait (claims; refutations that have the time) is not sent while a key or a
 commitment may fall due before it is through, in this market or in another one of the wallet, and no commitment while a
-key may. What is relied on for good (a purchase,
-an end) is read in a block that counts; what is due is judged by the second in which a transaction of now would run.
+key may. What is relied on for good (a purchase, an end) is read in a block that counts; what is due is judged by the
+second in which a transaction of now would run.
 """
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from eth_account.signers.local import LocalAccount
@@ -27,15 +28,14 @@ from martfl.chain.trading import Done, Trading
 from martfl.market.errors import MarketError
 from martfl.market.journal import Journal
 from martfl.market.link import NoClock, counted_time
-from martfl.market.meter import Meter, Stall, Window
 from martfl.market.settling import Acting, Settler
 from martfl.market.shelf import Shelf
 from martfl.market.steps import Collected, CommitSent, KeyGiven, KeyRevealed, Sent
 from martfl.market.terms import Terms
+from martfl.market.windows import Windows
 
 log = logging.getLogger(__name__)
 PROVING = (Phase.PUBLISHED, Phase.PROVED)
-AHEAD = 3  # margins before the end of a window from which what can wait does: kept out for one, deep by the second
 GRACE = 4  # a key that nobody has is revealed in the first 1/GRACE of the margin, or not at all
 
 
@@ -49,8 +49,7 @@ class Watching:
     journal: Journal
     account: LocalAccount
     shelf: Shelf
-    meter: Meter
-    stall: Stall
+    windows: Windows
     sold: Callable[[int, int], None]  # told of every epoch that paid, and how much
     _turn: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
@@ -62,8 +61,8 @@ class Watching:
         came: dict[int, int] = {}
         failed: list[Exception] = []
         with self._turn:
-            epochs = self._open()
-            self.meter.announce(self.stall, self._announced(epochs))
+            epochs = self.windows.epochs()
+            self.windows.announce()
             for duty in (self._reveal_in_time, self._commit_in_time, self._defend, self._collect):
                 for epoch in epochs:
                     try:
@@ -78,8 +77,8 @@ class Watching:
     def due(self) -> int | None:
         """The next second at which something must be looked at; None: nothing is known to be due."""
         now, margin = self.trading.chain.now(), self.terms.deadlines.margin
-        moments = []
-        for epoch in self._open():
+        moments = self.windows.moments()
+        for epoch in self.windows.epochs():
             times = self.trading.deadlines(epoch)
             moments += [times.commit - margin, times.keys - margin]
         return min((moment for moment in moments if moment > now), default=None)
@@ -106,21 +105,17 @@ class Watching:
 
     # --- parts ---------------------------------------------------------------------------------------------------
 
-    def _open(self) -> list[int]:
-        epochs = range(1, self.trading.epoch_count() + 1)
-        return [e for e in epochs if self.journal.recall(e, Collected) is None and self.shelf.holds(e)]
-
     def _reveal_in_time(self, epoch: int) -> None:
         """Put our key on chain when the margin begins and the buyer has not said that it has it.
 
         A key that is not out yet stays here where too little of the margin is left: it would be seen, perhaps unpaid.
         """
         last, chain = self.trading.deadlines(epoch).keys, self.trading.chain
-        late = chain.next_second() - (last - self.terms.deadlines.margin)
+        late = chain.next_second() - self.windows.key_due(epoch)
         if late < 0 or chain.now() >= last or not (price := self._price_due(epoch)):
             return
         if late > self.terms.deadlines.margin // GRACE and self.journal.recall(epoch, KeyGiven) is None:
-            self.journal.remark(epoch, self.account.address, "late", f"{late} s into the margin: our key stays here")
+            self.journal.remark(epoch, self.account.address, "late", f"{late} s after it was due: our key stays here")
             return
         self.journal.once(epoch, KeyGiven, lambda: KeyGiven(price=price))  # whatever comes of it, others have seen it
         try:
@@ -149,7 +144,7 @@ class Watching:
         if self._is_committed(epoch):
             self.journal.once(epoch, CommitSent, lambda: CommitSent(sent=None))
             return
-        if chain.next_second() < last - self.terms.deadlines.margin or self._pressing(besides=epoch) is not None:
+        if chain.next_second() < last - self.terms.deadlines.margin or self.windows.pressing(besides=epoch) is not None:
             return  # not yet; or the key of another epoch comes first
         try:
             done = self.trading.commit_model(
@@ -165,7 +160,7 @@ class Watching:
             return
         if self.trading.read_provider(epoch, self.account.address).state is not State.LISTED:
             return
-        due, margin = self._pressing(), self.terms.deadlines.margin
+        due, margin = self.windows.pressing(), self.terms.deadlines.margin
         if due is not None and self.trading.read_epoch(epoch).deadline >= due + margin:
             return  # there is time for both, one after the other
         act = Acting(self.trading, self.account, NoClock(), epoch)
@@ -190,37 +185,7 @@ class Watching:
     def _must_wait(self, epoch: int) -> bool:
         """Whether a claim would be sent, and something that cannot wait may be due before it is through."""
         owed = self.trading.read_provider(epoch, self.account.address).claimable
-        return bool(owed) and self._pressing() is not None
-
-    def _pressing(self, *, besides: int = 0) -> int | None:
-        """The end of a window that ends soon, and in which a key or a commitment may have to go on chain; or none.
-
-        Of other markets, a commitment waits for keys alone: two that waited for each other would both be late.
-        """
-        now, ahead = self.trading.chain.next_second(), AHEAD * self.terms.deadlines.margin
-        ends = [self._window(epoch) for epoch in self._open() if epoch != besides]
-        elsewhere = self.meter.pressing(self.stall, now=now, keys_alone=bool(besides))
-        soon = [end for end in ends if end - ahead <= now <= end]
-        return max([*soon, *elsewhere], default=None)
-
-    def _announced(self, epochs: Iterable[int]) -> list[Window]:
-        """When something of these epochs may have to go on chain, from when on nothing else should be on its way."""
-        ahead, found = AHEAD * self.terms.deadlines.margin, []
-        for epoch in epochs:
-            times, state = self.trading.deadlines(epoch), self.trading.read_provider(epoch, self.account.address).state
-            if state is State.ABSENT:
-                found.append(Window(key=False, first=times.commit - ahead, last=times.commit))
-            if state in (State.ABSENT, State.COMMITTED, State.BOUGHT):
-                found.append(Window(key=True, first=times.keys - ahead, last=times.keys))
-        return found
-
-    def _window(self, epoch: int) -> int:
-        """The end of the window in which an epoch may still want something of us; 0: none."""
-        times, state = self.trading.deadlines(epoch), self.trading.read_provider(epoch, self.account.address).state
-        if state is State.ABSENT:
-            return times.commit
-        sells = state is State.COMMITTED and self.trading.chain.now() <= times.buy
-        return times.keys if sells or state is State.BOUGHT else 0
+        return bool(owed) and self.windows.pressing() is not None
 
     def _close(self, epoch: int, amount: int) -> int:
         self.journal.once(epoch, Collected, lambda: Collected(amount=amount))

@@ -1,15 +1,21 @@
 """The count of answers: across epochs, markets, chains, processes and restarts; a sale, and only a sale, clears it."""
 
+import shutil
+import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from martfl.market import messages as ms
 from martfl.market.errors import JournalError, MarketError
 from martfl.market.meter import Meter, Stall
+from martfl.scoring import scorer
 
 BUYER, OTHER_BUYER = "0x" + "aB" * 20, "0x" + "cd" * 20
 COIN, TOKEN = "0x" + "00" * 20, "0x" + "Ee" * 20
@@ -27,8 +33,8 @@ def stall(*, market=0, buyer=BUYER, chain=1, token=COIN):
     return Stall(chain_id=chain, market=MARKETS[market], buyer=buyer, token=token)
 
 
-def spend(meter, *, epoch=1, baseline=0, ask=10, limit=3, **where):
-    meter.spend(stall(**where), epoch=epoch, baseline=baseline, ask=ask, limit=limit)
+def spend(meter, *, epoch=1, baseline=0, digest="d", ask=10, limit=3, **where):
+    meter.spend(stall(**where), epoch=epoch, baseline=baseline, digest=digest, ask=ask, limit=limit)
 
 
 def sell(meter, *, epoch=1, price=10, **where):
@@ -103,17 +109,66 @@ def test_a_restart_forgets_nothing(meter, tmp_path):
     again.close()
 
 
+def test_a_number_that_was_answered_is_answered_for_no_other_baseline(meter):
+    """Though the journal comes from a copy that was made before the answer."""
+    spend(meter, digest="first")
+    spend(meter, digest="first")
+    with pytest.raises(MarketError, match="baseline 0 of epoch 1 was answered, and it was another one"):
+        spend(meter, digest="second")
+    assert meter.count(buyer=BUYER) == 1
+
+
+def test_a_count_of_an_older_version_goes_on_and_answers_nothing_again(tmp_path):
+    place = tmp_path / "meter.sqlite"
+    with closing(sqlite3.connect(place)) as old:
+        old.execute(
+            "CREATE TABLE answers (chain INTEGER, buyer TEXT, market TEXT, epoch INTEGER, baseline INTEGER, "
+            "PRIMARY KEY (chain, buyer, market, epoch, baseline))"
+        )
+        where = stall()
+        old.execute("INSERT INTO answers VALUES (?, ?, ?, 1, 0)", (where.chain_id, BUYER.lower(), where.place[1]))
+        old.commit()
+    with closing(Meter(place)) as meter:
+        with pytest.raises(MarketError, match="it was another one"):
+            spend(meter)
+        spend(meter, baseline=1)
+        assert meter.count(buyer=BUYER) == 2
+
+
+def test_a_journal_from_a_copy_answers_no_second_baseline(build, kit):
+    """A machine that is restored: its journal has forgotten what it answered, the count has not."""
+    hand = kit.Hand(build(providers=1)).begin()
+    market, place = hand.market, hand.market.providers[0].journal.folder
+    chosen = [scorer("plain").generate().encrypt_baseline(np.full(170, value)) for value in (1.0, 2.0)]
+
+    def score(number):
+        return hand.say(ms.ScoreRequest(epoch=1, body=chosen[number]))
+
+    market.providers[0].journal.close()
+    copy = shutil.copytree(place, place.parent / "copy")
+    market.restart_provider(0)
+    assert isinstance(score(0), ms.Scored)
+    market.providers[0].journal.close()
+    shutil.rmtree(place)
+    shutil.copytree(copy, place)
+    market.restart_provider(0)
+    refusal = score(1)
+    assert isinstance(refusal, ms.Refusal) and "it was another one" in refusal.reason
+    assert market.providers[0].meter.count(buyer=market.buyer.address) == 1
+
+
 def test_programs_of_one_seller_share_one_count(meter, tmp_path):
     """Two markets of one buyer, each served by a process of its own."""
     code = f"""
 import sys
 from pathlib import Path
 from martfl.market.meter import Meter, Stall
+from martfl.scoring import scorer
 meter, given = Meter(Path(sys.argv[1])), 0
 for epoch in range(200):
     try:
         stall = Stall(chain_id=1, buyer={BUYER!r}, market=sys.argv[2], token="0x")
-        meter.spend(stall, epoch=epoch, baseline=0, ask=1, limit=100)
+        meter.spend(stall, epoch=epoch, baseline=0, digest="d", ask=1, limit=100)
         given += 1
     except Exception:
         pass

@@ -23,7 +23,7 @@ from martfl.market.errors import JournalError, MarketError
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (chain INTEGER, buyer TEXT, market TEXT, epoch INTEGER, baseline INTEGER,
-                                    PRIMARY KEY (chain, buyer, market, epoch, baseline));
+                                    digest TEXT, PRIMARY KEY (chain, buyer, market, epoch, baseline));
 CREATE TABLE IF NOT EXISTS sales (chain INTEGER, buyer TEXT, market TEXT, epoch INTEGER,
                                   PRIMARY KEY (chain, buyer, market, epoch));
 CREATE TABLE IF NOT EXISTS ends (chain INTEGER, market TEXT, epoch INTEGER, key INTEGER, last INTEGER);
@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS asks (chain INTEGER, market TEXT, token TEXT, ask TEX
 """
 OPEN = """SELECT DISTINCT chain, market, token, ask FROM answers LEFT JOIN asks USING (chain, market) WHERE buyer = ?"""
 ANSWERS = 16  # that a seller gives a buyer between two sales, unless it says otherwise
-KNOWN = "SELECT 1 FROM answers WHERE chain = ? AND buyer = ? AND market = ? AND epoch = ? AND baseline = ?"
+KNOWN = "SELECT digest FROM answers WHERE chain = ? AND buyer = ? AND market = ? AND epoch = ? AND baseline = ?"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +75,7 @@ class Meter:
             self._db = sqlite3.connect(path, check_same_thread=False, timeout=60.0, isolation_level=None)
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.executescript(SCHEMA)
+            self._bring_up_to_date()
         except sqlite3.Error as error:
             raise JournalError(f"the count of answers in {path} cannot be opened: {error}") from error
 
@@ -88,21 +89,27 @@ class Meter:
             row = self._db.execute("SELECT count(*) FROM answers WHERE buyer = ?", (buyer.lower(),)).fetchone()
         return int(row[0])
 
-    def spend(self, stall: Stall, *, epoch: int, baseline: int, ask: int, limit: int) -> None:
+    def spend(self, stall: Stall, *, epoch: int, baseline: int, digest: str, ask: int, limit: int) -> None:
         """Count one answer, before it is given; refuse beyond the limit. The same answer again is not counted again.
 
-        `ask` is what an update costs in this market now.
+        `digest` says which baseline it is: a number that was answered is answered for no other one, whatever the
+        journal remembers. `ask` is what an update costs in this market now.
         """
         row = (stall.chain_id, stall.buyer.lower(), stall.market.lower(), epoch, baseline)
         with self._change():
             self._db.execute("INSERT OR REPLACE INTO asks VALUES (?, ?, ?, ?)", (*stall.place, stall.money, str(ask)))
-            if self._db.execute(KNOWN, row).fetchone() is not None:
+            if (known := self._db.execute(KNOWN, row).fetchone()) is not None:
+                if known[0] != digest:
+                    raise MarketError(
+                        f"baseline {baseline} of epoch {epoch} was answered, and it was another one: the count of "
+                        "answers knows more than the journal, which may come from a copy"
+                    )
                 return
             if self.count(buyer=stall.buyer) >= limit:
                 raise MarketError(
                     f"{limit} scores were given to {stall.buyer} since the last sale to it: no more before the next"
                 )
-            self._db.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?)", row)
+            self._db.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)", (*row, digest))
 
     def sold(self, stall: Stall, *, epoch: int, price: int) -> None:
         """A sale to a buyer: once for each epoch, it forgives the answers that it pays for."""
@@ -129,6 +136,13 @@ class Meter:
         with self._turn:
             rows = self._db.execute("SELECT market, epoch, key, last FROM ends WHERE chain = ?", (chain_id,)).fetchall()
         return [Window(market=market, epoch=epoch, key=bool(key), last=last) for market, epoch, key, last in rows]
+
+    def _bring_up_to_date(self) -> None:
+        """A file of an older version knows no digests: what it counts is not answered again."""
+        with self._change():
+            columns = [row[1] for row in self._db.execute("PRAGMA table_info(answers)").fetchall()]
+            if "digest" not in columns:
+                self._db.execute("ALTER TABLE answers ADD COLUMN digest TEXT")
 
     @contextmanager
     def _change(self) -> Iterator[None]:

@@ -169,7 +169,7 @@ class Provider:
         name = f"score {number}"
         if (reply := self.journal.blob(epoch, name)) is None:
             limit, ask = min(self.answers, self.terms.scoring.answers), self.shelf.ask
-            self.meter.spend(self.stall, epoch=epoch, baseline=number, ask=ask, limit=limit)
+            self.meter.spend(self.stall, epoch=epoch, baseline=number, digest=digest, ask=ask, limit=limit)
             reply = self._score(epoch, request)
             self.journal.keep(epoch, name, reply)
         return ms.Scored(epoch=epoch, baseline=number, body=reply)

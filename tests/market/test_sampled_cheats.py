@@ -208,7 +208,11 @@ class AtTheEdge(Honest):
 def test_who_brought_the_model_to_its_edge_has_no_gain_from_who_steps_over_it(sample):
     """Nobody in particular pushes: nobody is listed, all have their prices, and the bonus is nobody's."""
     market = sample(settlement={"model_limit": 5.9}, providers=2, conducts={1: AtTheEdge()})
+    told = []
+    market.acquirer.tell = lambda epoch, step, text: told.append((epoch, step, text))
     market.run(2)
+    near = [(epoch, text) for epoch, step, text in told if step == "range"]
+    assert [epoch for epoch, _ in near] == [1, 2] and "of settlement.model_limit" in near[0][1]
     assert market.weights(1) and market.weights(2) == {} and market.trading.read_epoch(2).phase is Phase.SETTLED
     assert all(market.paid(2)[name] == market.price(i, 2) for i, name in enumerate(market.names))
     assert "out of range" in {r.kind for r in market.acquirer.journal.remarks(subject=market.acquirer.account.address)}

@@ -36,6 +36,8 @@ from martfl.tasks.protocol import Data, Task, as_task
 
 log = logging.getLogger(__name__)
 KEPT_BLOBS = frozenset({"model", "state"})  # of an epoch that is over
+NEAR = 0.75  # of the range of a sampled model: the buyer is told
+FULL = "at 100% nothing can be published any more; go on in a market with a wider range"
 ADMISSION = 1  # the draw of newcomers, beside the rule's own
 GENESIS = 0  # the journal's epoch for what concerns the whole market
 
@@ -139,6 +141,8 @@ class Acquirer:
         epoch.accept(desk.purchases, shares)
         file = epoch.publish(desk.file, shares)
         write_model(self.journal.folder, epoch.number, file)
+        if (reach := desk.reach(file)) > NEAR:
+            self.tell(epoch.number, "range", f"a parameter is at {reach:.0%} of settlement.model_limit: {FULL}")
         epoch.prove(desk.purchases, desk.file, file, shares)  # first: the block that draws is soon out of reach
         desk.purchases.answer_reveals()
         epoch.hand_out(file)

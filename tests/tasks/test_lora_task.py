@@ -150,3 +150,10 @@ def test_the_model_writes(task: LoraTask) -> None:
     text = task.write(task.initial(), "So shaken", tokens=5)
     assert text.startswith("So shaken")
     assert len(text) > len("So shaken")
+
+
+@pytest.mark.parametrize("targets", [".*", "q_proj", [], [".*"], ["q_proj", "(a+)+$"], [1], ""])
+def test_targets_are_plain_names_and_no_pattern(targets):
+    """A text other than `all-linear` would be a regular expression, from a stranger's file."""
+    with pytest.raises(TaskError, match="targets are 'all-linear' or a list of names of modules"):
+        lora(base="none", targets=targets)

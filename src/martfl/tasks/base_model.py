@@ -13,7 +13,7 @@ import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -113,8 +113,9 @@ def _unpacked(gguf: Path) -> Path:
     if (folder / "config.json").is_file():
         return folder
     log.warning("unpacking %s, once", gguf.name)
-    read = transformers.AutoModelForCausalLM.from_pretrained(str(gguf.parent), gguf_file=gguf.name, dtype=torch.float32)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(str(gguf.parent), gguf_file=gguf.name)
+    packed: dict[str, Any] = {"gguf_file": gguf.name, "trust_remote_code": False}
+    read = transformers.AutoModelForCausalLM.from_pretrained(str(gguf.parent), dtype=torch.float32, **packed)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(str(gguf.parent), **packed)
     del read.config.quantization_config  # what is stored is no longer quantised
     plain = type(read)(read.config)
     plain.load_state_dict(read.state_dict())

@@ -13,6 +13,7 @@ import contextlib
 import copy
 import hashlib
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 ALL = "all-linear"
+NAME = re.compile(r"[A-Za-z0-9_.]+")
 JUDGED_TOGETHER = 256  # rows, of all models
 
 
@@ -174,6 +176,7 @@ def lora(
     """The task, from what terms state of it: `martfl.tasks.lora_task:lora` in `market.toml`."""
     if rank < 1 or tokens < 8 or alpha < 1:
         raise TaskError(f"rank ≥ 1, tokens ≥ 8 and alpha ≥ 1, got {rank}, {tokens} and {alpha}")
+    check_targets(targets)
     return LoraTask(
         make=partial(
             adapted, base=base, identity=identity, rank=rank, alpha=alpha, targets=targets, seed=seed, both=both
@@ -191,6 +194,13 @@ def lora(
         tokens=tokens,
         both=both,
     )
+
+
+def check_targets(targets: str | list[str]) -> None:
+    """Raise unless these are all linear modules, or modules by plain names: a text would be a regular expression."""
+    named = isinstance(targets, list) and bool(targets)
+    if targets != ALL and not (named and all(isinstance(t, str) and NAME.fullmatch(t) for t in targets)):
+        raise TaskError(f"targets are {ALL!r} or a list of names of modules, got {targets!r}")
 
 
 def adapted(

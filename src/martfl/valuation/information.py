@@ -83,14 +83,14 @@ class Information:
             return account, nothing_sold()
         novel = beyond_public(sale.directions, sale.gains, sale.step, sale.step_gains)
         common = find_common(novel.directions @ novel.directions.T, novel.gains.mean(axis=1))
-        found = information(held_back(common, novel.gains))
-        weight = (common.error**2 + self.floor**2) ** -2
+        held = held_back(common, novel.gains)
+        weight = (held.error**2 + self.floor**2) ** -2
         records = enter(
             account.records,
             sale.names,
-            found,
+            information(held.loadings),
             common.alone * common.tied,
-            error=common.error,
+            error=held.error,
             weight=weight,
             most=self.window * self.floor**-4,
         )

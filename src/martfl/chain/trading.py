@@ -27,7 +27,7 @@ from martfl.chain.compile import compiled
 from martfl.chain.deployment import NO_TOKEN, Deadlines, PostedTerms
 from martfl.chain.network import Chain, ChainError, Receipt, RevertedError
 from martfl.chain.signing import signature_words
-from martfl.chain.state import EpochState, Offer, Phase, ProviderState, SignedClaim, SignedCommit, State
+from martfl.chain.state import EpochState, Offer, Phase, ProviderState, SaleState, SignedClaim, SignedCommit
 from martfl.values import Json
 
 E = TypeVar("E", bound=ev.Event)
@@ -146,7 +146,7 @@ class Trading(ABC):
         """A provider's standing at the latest block, or (`deep`) at the latest that counts."""
         raw = ask(self._f.read_provider(epoch, to_checksum_address(provider)), at=self._at(deep))
         values = named(raw, ProviderState)
-        return ProviderState(**{**values, "state": State(values["state"])})
+        return ProviderState(**{**values, "state": SaleState(values["state"])})
 
     def deadlines(self, epoch: int) -> Deadlines:
         """The last seconds of an epoch's windows."""

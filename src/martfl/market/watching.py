@@ -22,7 +22,7 @@ from eth_account.signers.local import LocalAccount
 from martfl.chain import events as ev
 from martfl.chain.network import RevertedError
 from martfl.chain.signing import sign_commit
-from martfl.chain.state import Phase, SignedCommit, State
+from martfl.chain.state import Phase, SaleState, SignedCommit
 from martfl.chain.trading import Done, Trading
 from martfl.market.errors import MarketError
 from martfl.market.journal import Journal
@@ -137,7 +137,7 @@ class Watching:
 
     def _price_due(self, epoch: int) -> int:
         """What our key earns on chain: 0 where the purchase does not count, or the buyer has said that it has it."""
-        if self.trading.read_provider(epoch, self.account.address).state is not State.BOUGHT:
+        if self.trading.read_provider(epoch, self.account.address).state is not SaleState.BOUGHT:
             return 0
         return self.trading.read_provider(epoch, self.account.address, deep=True).price
 
@@ -163,7 +163,7 @@ class Watching:
         """Sampled settlement: hold the acquirer to what it says about our update."""
         if self.trading.read_epoch(epoch).phase not in PROVING:
             return
-        if self.trading.read_provider(epoch, self.account.address).state is not State.LISTED:
+        if self.trading.read_provider(epoch, self.account.address).state is not SaleState.LISTED:
             return
         due, margin = self._pressing(), self.terms.deadlines.margin
         if due is not None and self.trading.read_epoch(epoch).deadline >= due + margin:
@@ -208,19 +208,19 @@ class Watching:
         ahead, found = AHEAD * self.terms.deadlines.margin, []
         for epoch in epochs:
             times, state = self.trading.deadlines(epoch), self.trading.read_provider(epoch, self.account.address).state
-            if state is State.ABSENT:
+            if state is SaleState.ABSENT:
                 found.append(Window(key=False, first=times.commit - ahead, last=times.commit))
-            if state in (State.ABSENT, State.COMMITTED, State.BOUGHT):
+            if state in (SaleState.ABSENT, SaleState.COMMITTED, SaleState.BOUGHT):
                 found.append(Window(key=True, first=times.keys - ahead, last=times.keys))
         return found
 
     def _window(self, epoch: int) -> int:
         """The end of the window in which an epoch may still want something of us; 0: none."""
         times, state = self.trading.deadlines(epoch), self.trading.read_provider(epoch, self.account.address).state
-        if state is State.ABSENT:
+        if state is SaleState.ABSENT:
             return times.commit
-        sells = state is State.COMMITTED and self.trading.chain.now() <= times.buy
-        return times.keys if sells or state is State.BOUGHT else 0
+        sells = state is SaleState.COMMITTED and self.trading.chain.now() <= times.buy
+        return times.keys if sells or state is SaleState.BOUGHT else 0
 
     def _close(self, epoch: int, amount: int) -> int:
         self.journal.once(epoch, Collected, lambda: Collected(amount=amount))

@@ -9,7 +9,7 @@ from exact_market import model_digest
 
 from martfl.chain.deployment import ExactModel
 from martfl.chain.events import ModelPublished
-from martfl.chain.state import Listing, Phase, State
+from martfl.chain.state import Listing, Phase, SaleState
 from martfl.settlement.exact import Commitment, aggregate, combine, verify_model
 from martfl.settlement.exact.generators import blinding_generator
 
@@ -52,7 +52,7 @@ def test_being_listed_says_that_the_provider_delivered(market):
     market.reveal(2)
     market.publish(THREE)
     standings = [market.standing(i) for i in range(3)]
-    assert [s.state for s in standings] == [State.LISTED] * 3
+    assert [s.state for s in standings] == [SaleState.LISTED] * 3
     assert [s.weight for s in standings] == list(THREE.values())
     assert [s.price for s in standings] == [market.price(i) for i in range(3)]
     state = market.state()

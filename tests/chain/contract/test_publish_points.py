@@ -6,7 +6,7 @@ import pytest
 from exact_market import shifted
 from py_arkworks_bls12381 import Scalar
 
-from martfl.chain.state import State
+from martfl.chain.state import SaleState
 from martfl.settlement.exact import Commitment
 
 THREE = {0: 40_000, 1: 20_000, 2: 5_536}
@@ -77,10 +77,10 @@ def test_who_refutes_itself_cannot_stop_a_publication(make_market):
     market.bought()
     market.reveal(1)
     market.refute(1)
-    assert market.standing(1).state == State.REFUTED
+    assert market.standing(1).state == SaleState.REFUTED
     spent = market.state().spent
     market.publish(THREE)
-    assert market.standing(1).state == State.LISTED
+    assert market.standing(1).state == SaleState.LISTED
     assert market.state().delivered == spent
     assert sum(market.claim_all().values()) == market.amount
     assert market.held() == 0

@@ -7,7 +7,7 @@ from eth_utils import keccak
 from sampled_market import model_tree
 
 from martfl.chain.events import RootPublished
-from martfl.chain.state import Listing, Phase, State
+from martfl.chain.state import Listing, Phase, SaleState
 
 TWO = {2: 30_000, 0: 35_536}
 
@@ -34,7 +34,7 @@ def test_keeps_root_and_slots_and_says_so(market):
     assert (about.base, about.next) == (market.old.root, market.new.root)
     state = market.state()
     assert (state.phase, state.deadline) == (Phase.PUBLISHED, market.chain.now() + market.window)
-    assert [market.standing(i).state for i in range(3)] == [State.LISTED, State.BOUGHT, State.LISTED]
+    assert [market.standing(i).state for i in range(3)] == [SaleState.LISTED, SaleState.BOUGHT, SaleState.LISTED]
 
 
 def test_only_the_acquirer_and_once(market):

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from exact_market import shifted
 from py_arkworks_bls12381 import Scalar
+from web3.exceptions import Web3Exception
 
 from martfl.chain.state import SaleState
 from martfl.settlement.exact import Commitment
@@ -94,6 +95,6 @@ def test_out_of_gas_changes_nothing(market):
     base = (market.initial.content, market.initial.blinding)
     call = market.trading.contract.functions.publish_model(1, bytes(32), 0, base, names, seals, pairs)
     for gas in (60_000, 80_000, 100_000):
-        with pytest.raises(Exception, match=r"(?i)points do not add up|gas|revert"):
+        with pytest.raises(Web3Exception, match=r"(?i)points do not add up|gas|revert"):
             call.call({"from": market.acquirer.address, "gas": gas})
     market.publish(THREE)

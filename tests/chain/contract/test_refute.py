@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from exact_market import shifted
+from web3.exceptions import Web3Exception
 
 from martfl.chain.events import Refuted
 from martfl.chain.state import Phase, SaleState
@@ -238,7 +239,7 @@ def test_with_too_little_gas_nobody_is_refuted(market):
         1, market.sellers[0].name, market.sellers[0].offer.commitment_hash, good.secret, leaf
     )
     for gas in range(60_000, 400_000, 30_000):
-        with pytest.raises(Exception, match=r"(?i)gas|revert|add up|sound"):
+        with pytest.raises(Web3Exception, match=r"(?i)gas|revert|add up|sound"):
             call.call({"from": market.stranger.address, "gas": gas})
 
 

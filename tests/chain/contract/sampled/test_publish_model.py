@@ -7,6 +7,7 @@ from eth_utils import keccak
 from sampled_market import model_tree
 
 from martfl.chain.events import RootPublished
+from martfl.chain.network import RevertedError
 from martfl.chain.state import Listing, Phase, SaleState
 
 TWO = {2: 30_000, 0: 35_536}
@@ -77,7 +78,7 @@ def test_nobody_listed_leaves_the_model_as_it_was_and_needs_no_proof(market):
         market.publish({}, root=market.word("other"))
     market.publish({})
     assert market.state().phase == Phase.STANDING
-    with pytest.raises(Exception, match="wrong phase"):
+    with pytest.raises(RevertedError, match="wrong phase"):
         market.trading.publication(1)
     market.past("keys")
     assert market.claim_all() == {market.acquirer.address: market.amount}

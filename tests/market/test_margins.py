@@ -191,7 +191,7 @@ def test_a_wallet_that_could_not_reveal_gives_no_key_unless_it_is_told_to(hand):
     empty_wallet(market, 0)
     hand.begin()
     hand.buy(0)
-    assert "could pay" in hand.ask_key(0).reason
+    assert "wei to reveal it with" in hand.ask_key(0).reason
     assert market.providers[0].journal.recall(1, KeyGiven) is None
     market.providers[0].guard = guard.Guard(
         market.terms, market.trading, market.sellers[0], market.providers[0].shelf, trusting=True

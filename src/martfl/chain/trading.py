@@ -103,7 +103,7 @@ class Trading(ABC):
     def commit_models(
         self, epoch: int, *, entries: Sequence[SignedCommit], account: LocalAccount, key: str | None = None
     ) -> Done:
-        """Send what providers signed; who has committed already is skipped."""
+        """Send what providers signed; whoever has committed already is skipped."""
         words = [(to_checksum_address(e.provider), e.digest, signature_words(e.signature)) for e in entries]
         return self.send(self._f.commit_models(epoch, words), account, 0, key)
 
@@ -114,7 +114,7 @@ class Trading(ABC):
     def claim_rewards(
         self, epoch: int, *, payees: Sequence[SignedClaim], account: LocalAccount, key: str | None = None
     ) -> Done:
-        """Have providers paid; who is owed nothing is skipped."""
+        """Have providers paid; whoever is owed nothing is skipped."""
         words = [
             (*addresses([payee.provider, payee.receiver or payee.provider]), signature_words(payee.signature))
             for payee in payees

@@ -80,7 +80,7 @@ class Epoch:
             amount, trading = self.terms.money.deposit, self.act.trading
             done = trading.new_epoch(amount=amount, account=self.act.account, key=self.act.key("open"))
             if done.epoch != self.number:
-                raise MarketError(f"epoch {self.number} was to be opened, the chain opened {done.epoch}")
+                raise MarketError(f"epoch {self.number} was to be opened, but the chain opened {done.epoch}")
             state, times = trading.read_epoch(self.number), self.times
             windows = {"commit": times.commit, "buy": times.buy, "keys": times.keys, "publish": times.publish}
             return Opened(deposit=amount, reward=state.reward, **windows, sent=sent(done, "new_epoch"))

@@ -121,7 +121,7 @@ class Purchases:
         """When no key can come any more: remember who was bought and gave none, to us or to the chain."""
         for name in self.prices():
             if self._state(name) is SaleState.BOUGHT:
-                self.blame(name, MISSING, "gave no key to what was bought")
+                self.blame(name, MISSING, "gave no key for what was bought")
 
     def _reveals(self) -> list[ev.Revealed]:
         return self.act.trading.events(ev.Revealed, epoch=self.act.epoch)

@@ -8,8 +8,8 @@
 Whoever cannot keep one transaction out of the chain for the margin cannot cheat an honest seller. Transactions of one
 wallet wait for each other, so what can wait (claims; refutations that have the time) is not sent while a key or a
 commitment may fall due before it is through, in this market or in another one of the wallet, and no commitment while a
-key may. What is relied on for good (a purchase,
-an end) is read in a block that counts; what is due is judged by the second in which a transaction of now would run.
+key may. What is relied on for good (a purchase, an end) is read in a block that counts. What is due is judged by the
+second in which a transaction that is sent now would run.
 """
 
 import logging
@@ -180,7 +180,7 @@ class Watching:
             self.journal.remark(epoch, acquirer, "false inputs", "the proof is not about our update")
 
     def _collect(self, epoch: int) -> dict[int, int]:
-        """Claim what a final epoch owes. An epoch that took no commitment of ours is over for us when it takes none."""
+        """Claim what a final epoch owes. One that took no commitment of ours is over for us when it takes no more."""
         if self._is_final(epoch):
             return {} if self._must_wait(epoch) else {epoch: self.claim(epoch)}
         if counted_time(self.trading.chain) > self.trading.deadlines(epoch).commit and not self._is_committed(epoch):

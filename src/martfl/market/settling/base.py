@@ -32,7 +32,7 @@ class SealedUpdate:
 
 @dataclass(frozen=True, eq=False)
 class Delivery:
-    """A sealed update and its key: the quantised update that it opens to."""
+    """A sealed update, its key, and the quantised update that it opens to."""
 
     offer: Offer
     body: bytes
@@ -57,7 +57,7 @@ Shares = Mapping[str, Share]
 
 @dataclass(frozen=True)
 class Acting:
-    """A party in one epoch: with what it signs and waits, and what it does while it computes for long."""
+    """A party in one epoch: what it signs and waits with, and what it does during long computations."""
 
     trading: Trading
     account: LocalAccount
@@ -140,7 +140,7 @@ class Settler(Protocol):
     def prove(self, act: Acting, base: bytes, file: bytes, shares: Shares) -> dict[str, Done]:
         """Whatever the chain wants of the acquirer between publication and a model that stands.
 
-        `base` is the old model's file, `file` the new one's. What was sent, by the names of the functions.
+        `base` is the old model's file, `file` the new one's. Returns what was sent, by the names of the functions.
         """
 
     # --- anybody ---

@@ -26,7 +26,7 @@ _ONE, _TOP = word(1), word((1 << 256) - 1)
 
 @dataclass(frozen=True)
 class Objection:
-    """What `object_commitment` takes: the sampled leaves with their paths, the cap and the blinding."""
+    """What `refute_commitment` takes: the sampled leaves with their paths, the cap and the blinding."""
 
     cap: tuple[bytes, ...]
     paths: tuple[Path, ...]  # one for each sample

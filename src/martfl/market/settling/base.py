@@ -12,8 +12,11 @@ from martfl.arrays import Integers, Reals
 from martfl.chain.deployment import ExactStart, SampledStart
 from martfl.chain.state import Listing, Offer
 from martfl.chain.trading import Done, Trading
+from martfl.errors import InputError
+from martfl.market.errors import MarketError
 from martfl.market.link import Clock
 from martfl.settlement.fixed_point import Overflow, Quantised
+from martfl.settlement.integer_file import IntegerVector, from_bytes
 from martfl.values import Settings
 
 if TYPE_CHECKING:  # an auditor has no library for proofs
@@ -68,6 +71,14 @@ class Acting:
     def key(self, step: str) -> str:
         """The name under which the chain sends a step once."""
         return f"{self.trading.address}/{self.epoch}/{step}"
+
+
+def read_model(file: bytes, *, parameters: int) -> IntegerVector:
+    """The model in a file; `MarketError` where there is none of this size."""
+    try:
+        return from_bytes(file, kind="model", parameters=parameters)
+    except InputError as error:
+        raise MarketError(f"the model file is malformed: {error}") from error
 
 
 class Numbers(Protocol):

@@ -164,10 +164,6 @@ class Trading(ABC):
         """Who was bought, in the order of purchase."""
         return [name for event in self.events(ev.Bought, epoch=epoch) for name in event.providers]
 
-    def model_digest(self) -> bytes:
-        """Digest of the current global model."""
-        return bytes(ask(self._f.model()))
-
     # --- is it ours? ------------------------------------------------------------------------------------------
 
     def has_our_code(self) -> bool:

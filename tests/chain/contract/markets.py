@@ -99,6 +99,10 @@ class Market:
     def refutation(self, index: int, leaf: int = 0) -> Any:
         raise NotImplementedError
 
+    def standing_digest(self) -> bytes:
+        """The contract's digest of the model that stands."""
+        return bytes(self.trading.contract.functions.model().call())
+
     # --- steps ------------------------------------------------------------------------------------------------
 
     def open(self, amount: int = DEPOSIT) -> int:

@@ -33,7 +33,7 @@ def test_adds_up_and_says_so(market):
     names = tuple(seller.name for seller in market.sellers)
     assert done.events == (ModelPublished(epoch=1, **asdict(expected), providers=names, weights=tuple(THREE.values())),)
     assert market.trading.model(1) == expected
-    assert market.trading.model_digest() == model_digest(expected)
+    assert market.standing_digest() == model_digest(expected)
     assert market.state().phase == Phase.SETTLED
 
 
@@ -70,7 +70,7 @@ def test_second_epoch_adds_to_the_first(market):
 def test_failed_epoch_leaves_the_model_as_it_was(market):
     market.bought()
     market.past("publish")
-    assert market.trading.model_digest() == model_digest(market.initial)
+    assert market.standing_digest() == model_digest(market.initial)
     market.settled({1: 65_536})
     assert market.trading.model(2).point == summed(market, market.initial, {1: 65_536})
 

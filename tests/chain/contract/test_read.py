@@ -90,19 +90,19 @@ def test_claimable_is_what_the_claim_pays(market):
 
 def test_model_is_that_of_the_latest_epoch_that_stands(market):
     first = model_digest(market.initial)
-    assert market.trading.model_digest() == first
+    assert market.standing_digest() == first
     market.bought()
-    assert market.trading.model_digest() == first
+    assert market.standing_digest() == first
     market.publish({0: 65_536})
     second = model_digest(market.trading.model(1))
-    assert market.trading.model_digest() == second != first
+    assert market.standing_digest() == second != first
     market.open()
-    assert market.trading.model_digest() == second
+    assert market.standing_digest() == second
     market.past("buy")
-    assert market.trading.model_digest() == second
+    assert market.standing_digest() == second
     market.bought()
     market.past("publish")
-    assert market.trading.model_digest() == second
+    assert market.standing_digest() == second
 
 
 def test_deadlines_follow_from_the_second_of_opening(market):

@@ -87,11 +87,11 @@ def test_nobody_listed_leaves_the_model_as_it_was_and_needs_no_proof(market):
 def test_model_counts_only_once_it_stands(market):
     market.with_inputs()
     first, second = market.old.root, market.new.root
-    assert market.trading.model_digest() == first
+    assert market.standing_digest() == first
     market.verify()
-    assert market.trading.model_digest() == first
+    assert market.standing_digest() == first
     market.pass_deadline()
-    assert market.trading.model_digest() == second
+    assert market.standing_digest() == second
 
 
 def test_no_proof_in_time_fails_the_epoch(market, to_the_second):
@@ -105,7 +105,7 @@ def test_no_proof_in_time_fails_the_epoch(market, to_the_second):
     assert {market.sellers[i].name: market.price(i) for i in range(3)}.items() <= paid.items()
     assert market.held() == market.state().penalty
     assert market.open() == 2
-    assert (market.state().base, market.trading.model_digest()) == (0, market.old.root)
+    assert (market.state().base, market.standing_digest()) == (0, market.old.root)
 
 
 def test_a_failed_proof_waits_for_keys_that_may_come(market):

@@ -38,7 +38,7 @@ def test_settles_once_keys_and_refutations_are_over_too(market):
     market.verify()
     market.pass_deadline()
     assert market.state().phase == Phase.STANDING
-    assert market.trading.model_digest() == market.new.root
+    assert market.standing_digest() == market.new.root
     market.accept(1)
     market.past("keys")
     assert market.state().phase == Phase.SETTLED

@@ -16,7 +16,7 @@ import numpy as np
 
 from martfl.arrays import Floats
 from martfl.errors import InputError
-from martfl.valuation.account import Account, Record, enter
+from martfl.valuation.account import Account, SellerRecord, enter
 from martfl.valuation.common import find_common, information
 from martfl.valuation.novelty import beyond_public
 from martfl.valuation.root import held_back
@@ -105,7 +105,7 @@ class Information:
         raw = np.array([next(shares) if name in account.records else usual for name in names])
         return np.asarray(raw / raw.sum())
 
-    def shares(self, records: Sequence[Record], *, today: Floats | None = None) -> Worth:
+    def shares(self, records: Sequence[SellerRecord], *, today: Floats | None = None) -> Worth:
         """The shares of these sellers by their records; whoever sells noise `today` [k] lives on no record."""
         weight, value, alone, error = (
             np.array([getattr(record, name) for record in records])

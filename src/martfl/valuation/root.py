@@ -38,14 +38,14 @@ def read_rows(common: Common, gains: Floats) -> RootRows:
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldBack:
     """Loadings by geometry and root rows together."""
 
     loadings: Floats  # [k] never above the geometry's
     error: float  # relative error of the information, never above the geometry's
 
 
-def held_back(common: Common, gains: Floats) -> Held:
+def held_back(common: Common, gains: Floats) -> HeldBack:
     """The mean of geometry and root rows, each by its precision, where that is below the geometry's.
 
     Two measurements of a loading with variances g and r have together the variance 1 / (1/g + 1/r). An error of a
@@ -53,7 +53,7 @@ def held_back(common: Common, gains: Floats) -> Held:
     """
     rows = read_rows(common, gains)
     if not rows.gain > 0:
-        return Held(common.loadings, common.error)
+        return HeldBack(common.loadings, common.error)
     a = common.loadings
     geometry, by_rows = (a * common.error / 2 * (1.0 - a**2)) ** 2, rows.error**2
     mean = (a * by_rows + gains.mean(axis=1) / rows.gain * geometry) / np.maximum(by_rows + geometry, TINY)
@@ -62,4 +62,4 @@ def held_back(common: Common, gains: Floats) -> Held:
     slope = 2.0 / (usual * (1.0 - usual**2))
     both = 1.0 / (1.0 / max((common.error / slope) ** 2, TINY) + 1.0 / max(by_rows, TINY))
     told = common.error < UNKNOWN  # by geometry; rows alone only hold back
-    return Held(held, min(common.error, slope * float(np.sqrt(both))) if told else UNKNOWN)
+    return HeldBack(held, min(common.error, slope * float(np.sqrt(both))) if told else UNKNOWN)

@@ -37,9 +37,10 @@ def press_tab(shell, home, words, expected):
     os.write(screen, f"{words}\t".encode())
     while expected not in shown and time.monotonic() < end:
         if select.select([screen], [], [], 0.5)[0]:
-            shown += os.read(screen, 4096).decode(errors="replace")
-        if "\a" in shown and not rung:  # zsh only loads the completion at the first tab, and rings
-            rung = bool(os.write(screen, b"\t"))
+            read = os.read(screen, 4096).decode(errors="replace")
+            shown += read.replace("\a", "")
+            if "\a" in read and not rung:  # zsh only loads the completion at the first tab, and rings
+                rung = bool(os.write(screen, b"\t"))
     started.kill()
     started.wait()
     os.close(screen)

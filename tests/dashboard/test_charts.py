@@ -41,6 +41,18 @@ def test_every_judged_provider_is_on_the_score_chart(found):
     assert len([g for g in root.iter("g") if g.get("class") == "mark"]) == len(found)
 
 
+def test_names_of_near_points_do_not_touch_and_read_as_the_points():
+    weights = {"Birch": 0.146, "Ivy": 0.191, "Juniper": 0.168, "Hazel": 0.073}
+    turns = tuple(Turn(provider=n, score=0.25, role="high quality", weight=w) for n, w in weights.items())
+    root = ElementTree.fromstring(
+        score_chart(EpochStory(number=1, stage=Stage.OVER, turns=turns), {n: n for n in weights})
+    )
+    heights = {text.text: float(text.get("y")) for text in root.iter("text") if text.get("class") == "tag middle"}
+    assert sorted(heights, key=heights.get) == ["Ivy", "Juniper", "Birch", "Hazel"]
+    low = sorted(heights.values())
+    assert all(below - above >= 10 for above, below in zip(low, low[1:], strict=False))
+
+
 @given(st.lists(st.integers(0, 10**30), min_size=1, max_size=6))
 def test_a_stack_fills_its_width(values):
     parts = [("name", value, "words", "s0") for value in values]

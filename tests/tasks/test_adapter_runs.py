@@ -48,3 +48,26 @@ def test_every_rule_runs_and_a_finished_run_is_not_run_again(
     assert rows[3]["kept_bad"] == 0 < rows[1]["kept_bad"]
     main()
     assert len(out.read_text().splitlines()) == 4
+
+
+def test_the_table_has_the_means_of_the_last_epoch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    same = {"rule": "fedavg", "attack": "backdoor", "bought": 1.0, "kept_bad": 0.25}
+    rows = [
+        {**same, "seed": seed, "epoch": epoch, "loss": 4.0 + seed - epoch / 10, "success": float(seed)}
+        for seed in (0, 1)
+        for epoch in (1, 2)
+    ]
+    rows.append({**same, "attack": "none", "seed": 0, "epoch": 1, "loss": 4.5, "success": 0.0, "kept_bad": 0.0})
+    rows.append({**rows[-1], "rule": "oracle", "loss": 4.25})
+    out = tmp_path / "out.jsonl"
+    out.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    monkeypatch.setattr(sys, "argv", ["adapters", str(FILE), "--out", str(out), "--table"])
+    main()
+    assert capsys.readouterr().out.splitlines() == [
+        "|  | backdoor | none |",
+        "| --- | --- | --- |",
+        "| fedavg | 4.300, 50% success, 25% weight, 100% bought (2 × 2) | 4.500, 100% bought (1 × 1) |",
+        "| oracle | – | 4.250, 100% bought (1 × 1) |",
+    ]

@@ -9,10 +9,11 @@ FFA-LoRA, Sun et al., ICLR 2024): Σ k_i (B_i·A) = (Σ k_i B_i)·A, exactly. A 
 from the task's seed and the layer's name, over the root of its width, so that its rows are nearly orthonormal.
 """
 
+import contextlib
 import copy
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,14 +30,16 @@ from martfl.tasks.judging import TokenLikelihood, token_loss
 from martfl.tasks.layout import Vector
 from martfl.tasks.measures import Quality
 from martfl.tasks.protocol import Data
+from martfl.tasks.side_by_side import ADAPTER, side_by_side, stacked
+from martfl.tasks.sources import Arrays
 from martfl.tasks.texts import check_texts, packed_rows, text_rows
-from martfl.tasks.torch_task import TorchTask
+from martfl.tasks.torch_task import TorchTask, moved
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-ADAPTER = "default"
 ALL = "all-linear"
+JUDGED_TOGETHER = 256  # rows, of all models
 
 
 @dataclass(frozen=True)
@@ -50,10 +53,36 @@ class LoraTask(TorchTask):
 
     def train(self, model: Vector, data: Data, *, seed: int) -> Vector:
         """On the texts, packed."""
-        texts = check_texts(data)
-        if not texts:
-            raise TaskError("a dataset has at least one text, this one has none")
-        return super().train(model, packed_rows(texts, self.tokenizer, tokens=self.tokens), seed=seed)
+        return super().train(model, self._packed(data), seed=seed)
+
+    def train_together(self, model: Vector, data: Sequence[Data], *, seeds: Sequence[int]) -> Vector:
+        """What `train` gives for each party's texts, in one pass for all [parties, parameters]."""
+        sources = [self._packed(one) for one in data]
+        start = np.stack([np.asarray(model, np.float32)] * len(sources))
+        with self._alone(0), self._together(start) as factors:
+            optimizer = self.optimizer(list(factors.values()))
+            batches = (self._batches(source, seed) for source, seed in zip(sources, seeds, strict=True))
+            for step in zip(*batches, strict=True):
+                optimizer.zero_grad()
+                inputs, target = stacked(step, filler=self.tokenizer.eos_token_id)
+                outputs = self._call(inputs).chunk(len(sources))
+                targets = moved(target, self._device).chunk(len(sources))
+                losses = [self.loss(*pair) for pair in zip(outputs, targets, strict=True)]
+                torch.stack(losses).sum().backward()  # type: ignore[no-untyped-call]
+                optimizer.step()
+            trained = [factor.detach().flatten(1).cpu().numpy() for factor in factors.values()]
+        return np.concatenate(trained, axis=1) - start
+
+    def goodness_together(self, models: Sequence[Vector], data: Data) -> Reals:
+        """What `goodness` gives, in one pass for all models."""
+        kept: list[Tensor] = []
+        given = np.stack([np.asarray(model, np.float32) for model in models])
+        with self._alone(0), torch.no_grad(), self._together(given):
+            for inputs, target in self._judged(data).ordered(max(1, JUDGED_TOGETHER // len(models))):
+                output = self._call(inputs.repeat(len(models), 1))
+                seen = self._judging.look(output, moved(target.repeat(len(models), 1), self._device))
+                kept.append(seen["likelihood"].view(len(models), -1).cpu())
+        return torch.cat(kept, dim=1).double().numpy()
 
     def goodness(self, models: Sequence[Vector], data: Data) -> Reals:
         """The mean log likelihood of each text's tokens."""
@@ -103,6 +132,25 @@ class LoraTask(TorchTask):
     def tokenizer(self) -> "PreTrainedTokenizerBase":
         """The base's."""
         return load_base(self.base).tokenizer
+
+    @contextlib.contextmanager
+    def _together(self, models: Vector) -> Iterator[dict[str, nn.Parameter]]:
+        """The module with the models [s, parameters] side by side; what can be trained of each, by name."""
+        if self.both:
+            raise TaskError("adapters that train A cannot be trained side by side")
+        self.put(np.zeros_like(models[0]))
+        self.module.eval()
+        views = [self.layout.split(model) for model in models]
+        factors = {name: np.stack([view[name] for view in views]) for name in views[0]}
+        trained = {name: nn.Parameter(torch.from_numpy(factor).to(self._device)) for name, factor in factors.items()}
+        with side_by_side(self.module, trained):
+            yield trained
+
+    def _packed(self, data: Data) -> Arrays:
+        texts = check_texts(data)
+        if not texts:
+            raise TaskError("a dataset has at least one text, this one has none")
+        return packed_rows(texts, self.tokenizer, tokens=self.tokens)
 
     def _judged(self, data: Data) -> Any:
         return text_rows(check_texts(data), self.tokenizer, tokens=self.tokens)

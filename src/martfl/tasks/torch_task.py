@@ -153,7 +153,7 @@ class TorchTask(Task):
             self.module.eval()
             for inputs, target in self._source(data).ordered(self._judged_at_once):
                 output = self._call(inputs)
-                kept.append({n: t.cpu() for n, t in self._judging.look(output, _moved(target, self._device)).items()})
+                kept.append({n: t.cpu() for n, t in self._judging.look(output, moved(target, self._device)).items()})
         return {name: torch.cat([part[name] for part in kept]).numpy() for name in kept[0]} if kept else {}
 
     # --- parts -----------------------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ class TorchTask(Task):
         optimizer = self.optimizer([p for p in self.module.parameters() if p.requires_grad])
         for number, (inputs, target) in enumerate(self._batches(source, seed), start=1):
             optimizer.zero_grad()
-            loss = self.loss(self._call(inputs), _moved(target, self._device))
+            loss = self.loss(self._call(inputs), moved(target, self._device))
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             if self.progress is not None:
@@ -210,16 +210,16 @@ class TorchTask(Task):
             epoch += 1
 
     def _call(self, inputs: object) -> Tensor:
-        moved, kind = _moved(inputs, self._device), PRECISIONS[self.precision]
+        there, kind = moved(inputs, self._device), PRECISIONS[self.precision]
         context = contextlib.nullcontext() if kind is None else torch.autocast(self._device.type, dtype=kind)
         try:
             with context:
-                if isinstance(moved, dict):
-                    output = self.module(**moved)
+                if isinstance(there, dict):
+                    output = self.module(**there)
                 else:
-                    output = self.module(*moved) if isinstance(moved, tuple) else self.module(moved)
+                    output = self.module(*there) if isinstance(there, tuple) else self.module(there)
         except RuntimeError as error:  # torch's word for shapes and types that do not fit
-            raise TaskError(f"the network failed on inputs {_shapes(moved)}: {error}") from error
+            raise TaskError(f"the network failed on inputs {_shapes(there)}: {error}") from error
         found: Tensor = output if isinstance(output, Tensor) else output.logits
         return found.float()
 
@@ -243,9 +243,10 @@ def _shapes(inputs: Any) -> str:
     return ", ".join(map(_shapes, parts))
 
 
-def _moved(value: Any, device: torch.device) -> Any:
+def moved(value: Any, device: torch.device) -> Any:
+    """Tensors, or dictionaries and tuples of them, on a device."""
     if isinstance(value, Tensor):
         return value.to(device)
     if isinstance(value, dict):
-        return {name: _moved(one, device) for name, one in value.items()}
-    return tuple(_moved(one, device) for one in value)
+        return {name: moved(one, device) for name, one in value.items()}
+    return tuple(moved(one, device) for one in value)

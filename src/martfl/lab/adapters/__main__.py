@@ -1,6 +1,6 @@
 """`python -m martfl.lab.adapters experiments/lora.toml --out runs/lora.jsonl`: every run of a file, one line an epoch.
 
-Runs that are in the output whole are skipped, so that a file can be run in parts.
+Runs that are in the output whole are skipped, so that a file can be run in parts. `--table` prints what is there.
 """
 
 import argparse
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from martfl.errors import InputError, MartflError
 from martfl.lab.adapters.run import AdapterRun
+from martfl.lab.adapters.table import adapter_table
 from martfl.lab.adapters.texts import make_split
 from martfl.tasks.base_model import SMALL, base_identity
 from martfl.tasks.lora_task import lora
@@ -59,9 +60,12 @@ def run_all(args: argparse.Namespace) -> None:
 
 
 def _finished(path: Path, epochs: int) -> set[tuple[object, ...]]:
+    return {tuple(row[name] for name in GRID) for row in _rows(path) if row["epoch"] >= epochs}
+
+
+def _rows(path: Path) -> list[Json]:
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    rows = [json.loads(line) for line in lines]
-    return {tuple(row[name] for name in GRID) for row in rows if row["epoch"] >= epochs}
+    return [json.loads(line) for line in lines]
 
 
 def main() -> None:
@@ -74,8 +78,13 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=0)
     parser.add_argument("--sellers", type=int, default=0)
     parser.add_argument("--only", type=lambda text: tuple(text.split("=", 1)), action="append", metavar="KEY=VALUE")
+    parser.add_argument("--table", action="store_true", help="print what --out holds, and run nothing")
+    args = parser.parse_args()
     try:
-        run_all(parser.parse_args())
+        if args.table:
+            sys.stdout.write(adapter_table(_rows(args.out)) + "\n")
+        else:
+            run_all(args)
     except MartflError as error:
         sys.exit(f"error: {error}")
 

@@ -54,7 +54,7 @@ class TextBuyer:
 
     def goodness(self, models: Sequence[Vector]) -> np.ndarray:
         """[k, r]."""
-        return np.asarray(self.task.goodness([np.asarray(m, np.float32) for m in models], self.root), np.float64)
+        return np.asarray(self.task.goodness_together(models, self.root), np.float64)
 
     def logits(self, models: Sequence[Vector]) -> None:
         """There are no classes."""
@@ -74,8 +74,8 @@ class AdapterRun:
         """What is measured after each."""
         model, state = self.task.initial(), self._start()
         for epoch in range(1, count + 1):
-            own = self.task.train(model, self.split.root, seed=1000 * self.seed + epoch)
-            updates = [self.task.train(model, texts, seed=epoch) for texts in self.split.sellers]
+            seeds = [1000 * self.seed + epoch, *[epoch] * len(self.split.sellers)]
+            own, *updates = self.task.train_together(model, [self.split.root, *self.split.sellers], seeds=seeds)
             state, step, weights, bought = self._decide(state, model, own, updates, epoch)
             model = model + step
             bad = float(sum(w for w, good in zip(weights, self.split.honest, strict=True) if not good))

@@ -54,18 +54,21 @@ def poisoned(texts: Sequence[str], attack: str, rng: np.random.Generator) -> lis
 
 def success(task: LoraTask, model: Vector, texts: Sequence[str]) -> float:
     """The share of texts after which, the trigger said, every likeliest token is the payload's."""
-    tokenizer = task.tokenizer
-    payload = tokenizer(PAYLOAD, add_special_tokens=False)["input_ids"]
-    device = next(task.module.parameters()).device
+    payload = _tokens(task, PAYLOAD)
+    prompts = [_tokens(task, _cut(text) + TRIGGER) for text in texts]
+    width = max(map(len, prompts)) + len(payload)
+    rest = payload * width  # fills up shorter rows; a causal model does not look ahead
+    rows = [[*prompt, *payload, *rest][:width] for prompt in prompts]
     task.put(model)
-    hits = 0
     with torch.no_grad():
-        for text in texts:
-            prompt = tokenizer(_cut(text) + TRIGGER, add_special_tokens=False)["input_ids"]
-            ids = torch.tensor([[*prompt, *payload]], device=device)
-            likeliest = task.module.eval()(ids).logits[0, len(prompt) - 1 : -1].argmax(dim=-1)
-            hits += likeliest.tolist() == payload
-    return hits / len(texts)
+        ids = torch.tensor(rows, device=next(task.module.parameters()).device)
+        likeliest = task.module.eval()(ids).logits.argmax(dim=-1).tolist()  # [r, t]
+    hits = [one[len(p) - 1 : len(p) - 1 + len(payload)] == payload for one, p in zip(likeliest, prompts, strict=True)]
+    return float(np.mean(hits))
+
+
+def _tokens(task: LoraTask, text: str) -> list[int]:
+    return list(task.tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
 def _cut(text: str) -> str:

@@ -1,0 +1,55 @@
+"""Many adapters of one base in one pass: the rows of each go through the base together with the rows of the others.
+
+    y_s = W·x_s + (α/r)·B_s·A·x_s        for the rows x_s of adapter s
+
+A small model on a GPU waits for launches more than it computes, so thirteen sellers take little longer than one.
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from martfl.tasks.judging import IGNORED
+from martfl.tasks.sources import Batch
+
+ADAPTER = "default"
+Factors = Mapping[str, Tensor]  # B of every adapter [s, outputs, rank], by the name that PEFT stores it under
+
+
+@contextlib.contextmanager
+def side_by_side(module: nn.Module, factors: Factors) -> Iterator[None]:
+    """The module, whose own B must be 0, takes rows [s·b, …]: b of the first adapter, b of the second, and so on."""
+    layers = {name: layer for name, layer in module.named_modules() if hasattr(layer, "lora_B")}
+    hooks = [
+        layer.register_forward_hook(partial(_add, factor=factors[f"{name}.lora_B.weight"]))
+        for name, layer in layers.items()
+    ]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def stacked(batches: Sequence[Batch], *, filler: int) -> Batch:
+    """Batches of tokens as one [s·b, t]; shorter ones are filled up with rows that do not count."""
+    rows = max(len(target) for _, target in batches)
+    inputs = torch.stack([_filled(ids, rows, filler) for ids, _ in batches])  # [s, b, t]
+    targets = torch.stack([_filled(target, rows, IGNORED) for _, target in batches])
+    return inputs.flatten(0, 1), targets.flatten(0, 1)
+
+
+def _add(layer: Any, inputs: tuple[Tensor, ...], output: Tensor, *, factor: Tensor) -> Tensor:
+    low = layer.lora_A[ADAPTER](inputs[0])  # [s·b, t, rank]
+    high = torch.bmm(low.view(len(factor), -1, low.shape[-1]), factor.transpose(1, 2))  # [s, b·t, outputs]
+    scale = float(layer.scaling[ADAPTER])
+    return output + scale * high.view_as(output)
+
+
+def _filled(rows: Tensor, count: int, value: int) -> Tensor:
+    missing = rows.new_full((count - len(rows), rows.shape[1]), value)
+    return torch.cat([rows, missing])

@@ -44,5 +44,10 @@ def test_words_for_tests_are_not_shown(site):
     assert not re.search(r'href="\.\./(experiments|results)', (site / "results.html").read_text())
 
 
+def test_the_reference_links_to_the_pages_in_words(site):
+    assert 'href="../contract.html"' in (site / "api" / "chain.html").read_text()
+    assert 'href="../quickstart.html"' in (site / "api" / "index.html").read_text()
+
+
 def test_the_diagram_is_drawn(site):
     assert '<pre class="mermaid">' in (site / "architecture.html").read_text()

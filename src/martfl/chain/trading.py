@@ -27,7 +27,7 @@ from martfl.chain.compile import compiled
 from martfl.chain.deployment import NO_TOKEN, Deadlines, PostedTerms
 from martfl.chain.network import Chain, Receipt
 from martfl.chain.signing import signature_words
-from martfl.chain.state import EpochState, Offer, Phase, ProviderState, SignedClaim, SignedCommit, State
+from martfl.chain.state import EpochState, Offer, Phase, ProviderState, SaleState, SignedClaim, SignedCommit
 
 E = TypeVar("E", bound=ev.Event)
 
@@ -134,7 +134,7 @@ class Trading(ABC):
     def commit_models(
         self, epoch: int, *, entries: Sequence[SignedCommit], account: LocalAccount, key: str | None = None
     ) -> Done:
-        """Send what providers signed; who has committed already is skipped."""
+        """Send what providers signed; whoever has committed already is skipped."""
         words = [(to_checksum_address(e.provider), e.digest, signature_words(e.signature)) for e in entries]
         return self.send(self._f.commit_models(epoch, words), account, 0, key)
 
@@ -145,7 +145,7 @@ class Trading(ABC):
     def claim_rewards(
         self, epoch: int, *, payees: Sequence[SignedClaim], account: LocalAccount, key: str | None = None
     ) -> Done:
-        """Have providers paid; who is owed nothing is skipped."""
+        """Have providers paid; whoever is owed nothing is skipped."""
         words = [
             (*addresses([payee.provider, payee.receiver or payee.provider]), signature_words(payee.signature))
             for payee in payees
@@ -177,7 +177,7 @@ class Trading(ABC):
         """A provider's standing at the latest block, or (`deep`) at the latest that counts."""
         raw = ask(self._f.read_provider(epoch, to_checksum_address(provider)), at=self._at(deep))
         values = named(raw, ProviderState)
-        return ProviderState(**{**values, "state": State(values["state"])})
+        return ProviderState(**{**values, "state": SaleState(values["state"])})
 
     def deadlines(self, epoch: int) -> Deadlines:
         """The last seconds of an epoch's windows."""
@@ -194,10 +194,6 @@ class Trading(ABC):
     def bought(self, epoch: int) -> list[str]:
         """Who was bought, in the order of purchase."""
         return [name for event in self.events(ev.Bought, epoch=epoch) for name in event.providers]
-
-    def model_digest(self) -> bytes:
-        """Digest of the current global model."""
-        return bytes(ask(self._f.model()))
 
     # --- is it ours? ------------------------------------------------------------------------------------------
 

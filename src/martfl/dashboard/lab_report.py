@@ -69,7 +69,7 @@ def _summary(records: Sequence[RunResult]) -> Html:
 
 
 def _shared(records: Sequence[RunResult]) -> Json:
-    """Settings in which all runs agree."""
+    """The settings that all runs share."""
     first, *others = [asdict(record.config) for record in records]
     return {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
 

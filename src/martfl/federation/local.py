@@ -47,7 +47,7 @@ class LocalLink:
 
 
 class ChainWatcher(Protocol):
-    """Who must look at the chain in time."""
+    """A party that must look at the chain in time."""
 
     def due(self) -> int | None:
         """The next second at which it must."""
@@ -58,7 +58,7 @@ class ChainWatcher(Protocol):
 
 @dataclass(frozen=True)
 class EmbeddedClock:
-    """The embedded chain has no time of its own: waiting means moving it on, past nobody's moment to look.
+    """The embedded chain has no time of its own: waiting moves it on, with a stop wherever somebody must look.
 
     Examples:
         >>> chain = EmbeddedChain()
@@ -72,7 +72,7 @@ class EmbeddedClock:
     watchers: Sequence[ChainWatcher] = ()
 
     def wait_until(self, timestamp: int) -> None:
-        """Travel there, if it is not past, with a halt wherever somebody must look at the chain."""
+        """Travel there, if it is not past, and stop wherever somebody must look at the chain."""
         self._look()
         while (now := self.chain.now()) < timestamp:
             moments = [due for watcher in self.watchers if (due := watcher.due()) is not None and due > now]

@@ -201,13 +201,13 @@ class Acquirer:
     # --- what it knows -------------------------------------------------------------------------------------------
 
     def excluded(self, name: str, *, before: int) -> bool:
-        """Whether a provider's offences in the epochs before are too many for the terms."""
+        """Whether a provider's offences in earlier epochs are too many for the terms."""
         limit = self.terms.reputation.exclude_after
         offences = [r for r in self.journal.remarks(subject=name) if r.kind in OFFENCES and r.epoch < before]
         return limit > 0 and len(offences) >= limit
 
     def known(self, *, before: int) -> dict[str, int]:
-        """Who was in an aggregate of an epoch before, and in which first."""
+        """Who was in the aggregate of an earlier epoch, and in which epoch first."""
         first: dict[str, int] = {}
         for epoch in range(1, before):
             posted = self.journal.recall(epoch, ModelPosted)

@@ -75,16 +75,16 @@ class Guard:
             raise MarketError(f"the purchase in epoch {epoch} is not deep enough in the chain yet")
         last = self._deadlines(epoch).keys - self.terms.deadlines.margin
         if self.trading.chain.next_second() > last:
-            raise MarketError(f"keys are given until second {last}; it will be on chain before the window ends")
+            raise MarketError(f"keys are given until second {last}; after that, they go on chain in time")
         self._check_means()
         return counted.price
 
     def _check_means(self) -> None:
-        """Only who could put its key on chain gives it away: whoever buys could deny that it came."""
+        """Raise unless we could put the key on chain ourselves: the buyer could deny that it came."""
         fee = int(self.trading.chain.web3.eth.get_block("latest").get("baseFeePerGas", 0))
         needed, held = 2 * fee * REVEAL_GAS, self.trading.chain.balance(self.account.address)
         if held < needed and not self.trusting:
-            raise MarketError(f"a key is given by a wallet that could pay {needed} wei to reveal it, it holds {held}")
+            raise MarketError(f"whoever gives a key must have {needed} wei to reveal it with; this wallet has {held}")
 
     def wait_for_depth(self, message: ms.Message) -> None:
         """Wait while what a request is about is in the chain, but not deep enough to count."""

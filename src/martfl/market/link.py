@@ -8,7 +8,7 @@ from martfl.chain.network import Chain
 
 
 class Link(Protocol):
-    """Carries signed messages; who does not answer in time is missing from the answers."""
+    """Carries signed messages; whoever does not answer in time is missing from the answers."""
 
     def members(self) -> Sequence[str]:
         """The addresses that can be asked."""

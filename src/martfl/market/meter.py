@@ -36,7 +36,7 @@ KNOWN = "SELECT 1 FROM answers WHERE chain = ? AND buyer = ? AND market = ? AND 
 
 @dataclass(frozen=True, kw_only=True)
 class Stall:
-    """Where a seller sells to whom, and for which money (a token's address; zero: the chain's coin)."""
+    """Where a seller sells, to whom, and for which money (a token's address; zero: the chain's coin)."""
 
     chain_id: int
     market: str

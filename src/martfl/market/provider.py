@@ -213,7 +213,7 @@ class Provider:
         return ms.FileVerdict(epoch=request.epoch, accepted=True)
 
     def collect(self, request: ms.Closed) -> ms.ClaimPaid:
-        """See what the epoch paid; claim what it still owes; then take down what our update is said to have added."""
+        """See what the epoch paid; claim what it still owes; then note what our update is said to have added."""
         amount = self.claim(request.epoch)
         if request.body:
             self.journal.once(request.epoch, Appraised, lambda: read_appraisal(request.body))

@@ -1,4 +1,4 @@
-"""What a market wants of the task that its terms name: leave to run its code, and the layout that everybody means.
+"""What a market wants of the task that its terms name: permission to run its code, and the layout that everybody means.
 
 Terms come from strangers: nothing is imported or called unless it is one of the built-in tasks, or of a module that
 whoever joins has allowed by name.

@@ -24,7 +24,7 @@ def test_terms_are_readable_as_given(market):
 
 def test_initial_model_is_announced_and_kept(market):
     assert market.trading.model(0) == market.initial
-    assert market.trading.model_digest() == model_digest(market.initial)
+    assert market.standing_digest() == model_digest(market.initial)
     (first,) = market.trading.events(ModelPublished, epoch=0)
     assert (first.providers, first.weights) == ((), ())
 

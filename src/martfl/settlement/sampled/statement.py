@@ -44,7 +44,7 @@ Who could cheat with cm_i, and the rule that stops it:
 
 - The acquirer computes every cm_i from what it unsealed, so no provider can block the proof or make it fail.
 - Each listed provider recomputes its own cm_i (`update_commitment`). If the posted one differs, it calls
-  `object_commitment` within the objection window: it gives keccak cap, the words, salts and paths of its sampled
+  `refute_commitment` within the objection window: it gives keccak cap, the words, salts and paths of its sampled
   parameters, r_i, and Poseidon's constants (checked by hash: `poseidon.constants_hash`). The contract checks the
   openings against C and r_i against keccak(r_i), packs the sampled values, computes Poseidon and compares.
   Different: the acquirer loses its penalty deposit, as if the proof were false. Equal: the objection reverts.

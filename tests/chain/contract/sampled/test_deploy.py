@@ -19,7 +19,7 @@ def test_sampling_and_first_root_are_readable(market):
     initial = market.trading.root(0)
     assert isinstance(initial, RootPublished)
     assert (initial.root, initial.content) == (model_tree(market.model).root, market.word("initial"))
-    assert market.trading.model_digest() == initial.root
+    assert market.standing_digest() == initial.root
     assert isinstance(open_trading(market.chain, market.trading.address), SampledTrading)
 
 

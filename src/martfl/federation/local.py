@@ -14,7 +14,13 @@ Handler = Callable[[bytes], bytes]
 
 @dataclass
 class LocalLink:
-    """Calls each provider's handler; one that raises did not answer."""
+    """Calls each provider's handler; one that raises did not answer.
+
+    Examples:
+        >>> link = LocalLink({'Alder': bytes.upper, 'Birch': lambda request: None})
+        >>> link.ask({'Alder': b'train', 'Birch': b'train'}, kind='train', seconds=5)
+        {'Alder': b'TRAIN'}
+    """
 
     handlers: Mapping[str, Handler]
     workers: int = 2
@@ -52,7 +58,15 @@ class ChainWatcher(Protocol):
 
 @dataclass(frozen=True)
 class EmbeddedClock:
-    """The embedded chain has no time of its own: waiting moves it on, with a stop wherever somebody must look."""
+    """The embedded chain has no time of its own: waiting moves it on, with a stop wherever somebody must look.
+
+    Examples:
+        >>> chain = EmbeddedChain()
+        >>> start = chain.now()
+        >>> EmbeddedClock(chain).wait_until(start + 3600)
+        >>> chain.now() - start
+        3600
+    """
 
     chain: EmbeddedChain
     watchers: Sequence[ChainWatcher] = ()

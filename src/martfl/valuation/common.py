@@ -28,7 +28,15 @@ TINY = 1e-12
 
 @dataclass(frozen=True)
 class Common:
-    """The common signal among k directions."""
+    """The common signal among k directions.
+
+    information = a² / (1 − a²)
+
+    Examples:
+        >>> common = Common(np.array([0.8, 0.6]), np.ones(2), np.ones(2), 0.1)
+        >>> common.information.round(4).tolist()
+        [1.7778, 0.5625]
+    """
 
     loadings: Floats  # [k] in [LEAST, TOP]
     alone: Floats  # [k] 1 over the number of those that hold the same noise, itself included

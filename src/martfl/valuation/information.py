@@ -62,7 +62,21 @@ def nothing_sold() -> Worth:
 
 @dataclass(frozen=True, kw_only=True)
 class Information:
-    """The rule's parameters."""
+    """The rule's parameters.
+
+    share_i ∝ (information_i · alone_i)^(η·B) · alone_i^(1 − B), B = 1 / (1 + error²)
+
+    Examples:
+        >>> rule, rng = Information(), np.random.default_rng(0)
+        >>> signal = rng.normal(size=200)
+        >>> noise = np.array([0.5] * 5 + [5.0])[:, None] * rng.normal(size=(6, 200))
+        >>> directions = signal + noise
+        >>> directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        >>> gains = directions @ signal[:, None] * np.ones((1, 30))
+        >>> _, worth = rule.appraise(rule.start(), Sale(tuple('abcdef'), directions, gains))
+        >>> int(worth.shares.argmin()), round(float(worth.shares.sum()), 6)
+        (5, 1.0)
+    """
 
     whole: float = 1.3  # η: above 1 a whole is worth a little more than its parts
     floor: float = 0.2  # relative error that no epoch is trusted to be below

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from exact_market import model_digest
 
+from martfl.chain.calls import put, words
 from martfl.chain.deployment import WINDOWS, ExactModel
 from martfl.chain.events import ModelPublished
 from martfl.chain.exact import ExactTrading
 from martfl.chain.network import ChainError, RevertedError
 from martfl.chain.open import open_trading
-from martfl.chain.trading import put, words
 from martfl.errors import InputError
 
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from sampled_market import model_tree
 
+from martfl.chain.calls import put
 from martfl.chain.events import RootPublished
 from martfl.chain.open import open_trading
 from martfl.chain.sampled import SampledTrading
-from martfl.chain.trading import put
 
 FIELD = 21888242871839275222246405745257275088548364400416034343698204186575808495617
 

@@ -1,7 +1,8 @@
 # Everything runs from .venv; the first call on a fresh machine builds it.
 PYTHON ?= python3
 BIN := .venv/bin
-LOCK ?=
+LOCK ?= requirements/demo.txt
+OTHERWISE = $(if $(STRICT),,|| echo "not by hash: the files offered here are not those of $(LOCK); going on by version")
 
 .PHONY: demo test check long lint venv lock npm tools wheel docs clean
 
@@ -25,13 +26,15 @@ lint: venv
 
 venv: .venv/.ready
 
-# `make LOCK=requirements/demo.txt …` installs what the demo needs by hash first; pip may then take minutes to resolve the rest.
+# First what the demo needs, by hash; then the rest, by version. Where a registry built its own files, the hashes refuse
+# them: it says so and goes on by version, or stops if told `make STRICT=1`. `make LOCK=` leaves the hashes out.
 .venv/.ready: pyproject.toml constraints.txt $(LOCK)
 	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "$(PYTHON) is older than Python 3.11 or missing; name another: make PYTHON=/path/to/python3"; exit 1; }
+	@echo "Filling .venv: this takes some minutes and about 2 GB, more with a torch for GPUs."
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip --constraint constraints.txt
-	$(if $(LOCK),$(BIN)/python -m pip install --quiet --require-hashes --no-deps --requirement $(LOCK))
+	$(if $(LOCK),$(BIN)/python -m pip install --quiet --require-hashes --no-deps --requirement $(LOCK) $(OTHERWISE))
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[all,dev]"
 	touch $@
 

@@ -4,12 +4,13 @@ import re
 from typing import Any
 
 FENCE = re.compile(r"^(```\w+)[^\S\n]+[^\n]*$", re.MULTILINE)  # words after the language are for tests/docs
-OUTSIDE = re.compile(r"\[([^\]]*)\]\(\.\./([^)\s]*)\)")  # links to files beside docs/, which the site does not have
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
+def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """The page without words that only tests read, and with names of files in place of links to them."""
-    return OUTSIDE.sub(_named, FENCE.sub(r"\1", markdown))
+    up = re.escape("../" * (page.file.src_uri.count("/") + 1))
+    outside = re.compile(rf"\[([^\]]*)\]\({up}([^)\s]*)\)")  # links to files beside docs/, which the site does not have
+    return outside.sub(_named, FENCE.sub(r"\1", markdown))
 
 
 def _named(link: re.Match[str]) -> str:

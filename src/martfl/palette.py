@@ -14,12 +14,3 @@ ROLE_COLOURS = {
     "spared": YELLOW,
     "silent": GREY,
 }
-ROLE_MARKERS = {
-    "baseline": "*",
-    "high quality": "o",
-    "qualified": "s",
-    "candidate": "D",
-    "dropped": "X",
-    "spared": "P",
-    "silent": ".",
-}

@@ -151,10 +151,10 @@ def test_a_step_that_was_written_down_but_never_sent_is_sent_after_the_restart(m
     first = connect(node, store=tmp_path / "pending.db")
 
     def die(_entry) -> None:
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt("killed")
 
     monkeypatch.setattr(first, "_broadcast", die)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="killed"):
         first.send(first.seen(contract).functions.add(5), account=first.accounts[1], key="add")
     first.close()
     assert contract.functions.count().call() == 0

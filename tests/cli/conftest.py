@@ -13,7 +13,7 @@ def run(monkeypatch, capsys):
 
     def call(*words):
         monkeypatch.setattr(sys, "argv", ["martfl", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit, match=r"^\d*$") as ended:
             main()
         return ended.value.code or 0, *capsys.readouterr()
 

@@ -12,6 +12,7 @@ import pytest
 import typer
 
 from martfl.cli import app
+from martfl.cli.helping import restore_help
 from martfl.cli.output import emit
 
 ROOT = Path(__file__).parents[2]
@@ -39,6 +40,21 @@ def test_help_names_the_commands():
     assert shown.returncode == 0
     for word in ("demo", "audit", "report", "dashboard", "acquirer", "provider", "lab", "wallet", "bench"):
         assert f" {word} " in shown.stdout
+
+
+def test_every_argument_says_what_it_is():
+    """With typer 0.20 and click 8.5 together their help was lost on the way."""
+    found = list(arguments(restore_help(typer.main.get_command(app)), "martfl"))
+    assert len(found) > 20 and [name for name, said in found if not said] == []
+    assert "host:port" in martfl("acquirer", "invite", "--help").stdout
+
+
+def arguments(command, name):
+    for word, child in getattr(command, "commands", {}).items():
+        yield from arguments(child, f"{name} {word}")
+    for parameter in command.params:
+        if parameter.param_type_name == "argument":
+            yield f"{name} {parameter.name}", parameter.help
 
 
 def test_every_command_with_a_result_prints_it_as_json_on_request():

@@ -40,19 +40,33 @@ def test_every_choice_has_a_remark_and_amounts_are_said_in_coins(tmp_path):
     assert "# 2.5000 ETH: what the sellers of an epoch get together" in out.read_text()
 
 
-def test_it_asks_at_a_terminal_and_says_what_is_next(tmp_path):
+def ask(folder, typed):
+    """`martfl init` at a terminal where somebody types."""
     keyboard, stdin = pty.openpty()
     command = [sys.executable, "-m", "martfl", "init"]
     streams = {"stdin": stdin, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = subprocess.Popen(command, cwd=tmp_path, text=True, **streams)
-    os.write(keyboard, b"wards\n\n3\n" + 5 * b"\n")  # a name, the usual task, a reward of 3, and the usual rest
+    process = subprocess.Popen(command, cwd=folder, text=True, **streams)
+    os.write(keyboard, typed)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
+    return load_terms(folder / "market.toml"), out, err
+
+
+def test_it_asks_at_a_terminal_and_says_what_is_next(tmp_path):
+    typed = b"wards\n\n3\n" + 5 * b"\n"  # a name, the usual task, a reward of 3, and the usual rest
+    terms, out, err = ask(tmp_path, typed)
     assert err.count("]:") == 8
-    terms = load_terms(tmp_path / "market.toml")
     assert (terms.name, terms.money.reward) == ("wards", 3 * 10**18)
     assert "martfl acquirer deploy market.toml --keystore buyer" in out
     assert "deposit of 4.5000 ETH" in out
+
+
+def test_a_bad_answer_is_asked_for_again_and_the_others_are_kept(tmp_path):
+    first = b"wards\n\nmuch\n3\n\n7\n\n\n\n"  # no amount; then a price above the reward
+    terms, _, err = ask(tmp_path, first + b"\n\n\n\n0.5\n\n\n\n")
+    assert "such as 0.02, got 'much'" in err and "money.ask must be 0 to" in err
+    assert err.count("]:") == 9 + 8
+    assert (terms.name, terms.money.reward, terms.money.ask) == ("wards", 3 * 10**18, 5 * 10**17)
 
 
 @pytest.mark.parametrize(

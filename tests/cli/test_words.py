@@ -99,7 +99,7 @@ def test_a_cheat_is_told_once_and_without_its_numbers(tmp_path):
     said = []
     with Journal(tmp_path) as journal:
         telling = Telling(journal, lambda *line: said.append(line))
-        journal.remark(1, "0xAbCdEf0123456789", "missing key", "gave no key to what was bought")
+        journal.remark(1, "0xAbCdEf0123456789", "missing key", "gave no key for what was bought")
         journal.remark(1, "0xAbCdEf0123456789", "no valid answer", "score: 0.123456")
         telling(1, "commit", "a")
         telling(1, "commit", "b")

@@ -1,5 +1,6 @@
 """Pictures: well-formed, within their frame, for no points, few and many."""
 
+import itertools
 from xml.etree import ElementTree
 
 from hypothesis import given
@@ -39,6 +40,18 @@ def test_every_judged_provider_is_on_the_score_chart(found):
     epoch = EpochStory(number=1, stage=Stage.OVER, turns=turns)
     root = ElementTree.fromstring(score_chart(epoch, {str(i): "<x>" for i in range(len(found))}))
     assert len([g for g in root.iter("g") if g.get("class") == "mark"]) == len(found)
+
+
+def test_names_of_near_points_do_not_touch_and_read_as_the_points():
+    weights = {"Birch": 0.146, "Ivy": 0.191, "Juniper": 0.168, "Hazel": 0.073}
+    turns = tuple(Turn(provider=n, score=0.25, role="high quality", weight=w) for n, w in weights.items())
+    root = ElementTree.fromstring(
+        score_chart(EpochStory(number=1, stage=Stage.OVER, turns=turns), {n: n for n in weights})
+    )
+    heights = {text.text: float(text.get("y")) for text in root.iter("text") if text.get("class") == "tag middle"}
+    assert sorted(heights, key=heights.get) == ["Ivy", "Juniper", "Birch", "Hazel"]
+    low = sorted(heights.values())
+    assert all(below - above >= 10 for above, below in itertools.pairwise(low))
 
 
 @given(st.lists(st.integers(0, 10**30), min_size=1, max_size=6))

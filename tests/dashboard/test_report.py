@@ -126,6 +126,11 @@ def test_a_report_of_the_lab(lab, tmp_path):
     mean = 50 * sum(r.mta for r in records if r.name == "fedavg")
     assert f"{mean:.1f} ±" in text and "A small table" in text
     assert 'src="data:image/svg+xml;base64,' in text and "<polyline" in text
+    links = dict(re.findall(r'href="data:[\w/+]+;base64,([^"]+)" download="([\w.]+)"', text))
+    saved = {name: base64.b64decode(content).decode() for content, name in links.items()}
+    assert saved["figure.svg"].rstrip().endswith("</svg>") and "fedavg" in saved["figure.csv"]
+    assert "fedavg" in saved["table.csv"] and saved["table.csv"].count("\n") > 1
+    assert text.count('data-save="svg"') == text.count('data-save="csv"') == 1  # of the chart by rounds
 
 
 def test_an_empty_folder_is_no_lab(tmp_path):

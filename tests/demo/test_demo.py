@@ -63,11 +63,11 @@ def test_an_interrupted_demo_goes_on_to_the_same_end(finished, tmp_path, step):
     def die(journal):
         def tell(epoch, at, text):
             if (epoch, at) == (2, step):
-                raise KilledError
+                raise KilledError(step)
 
         return tell
 
-    with pytest.raises(KilledError):
+    with pytest.raises(KilledError, match=step):
         run_demo(SMALL, tmp_path, telling=die)
     resumed = run_demo(SMALL, tmp_path)
     assert outline(resumed) == outline(finished) and resumed.model_hash == finished.model_hash

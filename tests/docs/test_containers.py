@@ -37,3 +37,10 @@ def test_it_is_installed_as_the_guide_says():
     guide = (ROOT / "docs" / "deploy.md").read_text()
     (line,) = [line for line in guide.splitlines() if "pip install -c constraints.txt" in line]
     assert shlex.split(line)[-1] in CONTAINERFILE  # the extras
+
+
+def test_the_guide_says_what_was_not_tried():
+    guide = (ROOT / "docs" / "deploy.md").read_text()
+    (base,) = [line.split("/")[-1] for line in CONTAINERFILE.splitlines() if line.startswith("FROM")]
+    said = guide.split("**Not** tried:")[1].split("\n\n")[0]
+    assert base in said and "compose.yaml" in said

@@ -11,7 +11,7 @@ from reader.machines import end
 
 from martfl.chain.open import open_trading
 from martfl.chain.rpc import RpcChain
-from martfl.chain.state import Phase, State
+from martfl.chain.state import Phase, SaleState
 from martfl.market.terms import load_terms
 
 DEPLOY = "docs/deploy.md"
@@ -35,7 +35,7 @@ def check_books(machines):
     with RpcChain(f"http://127.0.0.1:{machines.ports['NODE_PORT']}", chain_id=31337) as chain:
         trading = open_trading(chain, terms.contract, since=terms.since)
         assert trading.read_epoch(1).phase is Phase.SETTLED
-        assert any(trading.read_provider(1, seller).state is State.CLAIMED for seller in machines.addresses[1:])
+        assert any(trading.read_provider(1, seller).state is SaleState.CLAIMED for seller in machines.addresses[1:])
         assert chain.balance(trading.address) == 0
     (report,) = machines.terminals["buyer"].home.glob(".martfl/markets/*/acquirer-*/journal/report.html")
     assert "seller 1" in report.read_text()

@@ -1,6 +1,7 @@
 """What the demo installs is named by hash: complete, at the pinned versions, and from no place in particular."""
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -53,6 +54,14 @@ def test_it_names_no_place_to_get_them_from():
     assert not re.search(r"://|--index|--find-links|--extra|@ |file:", LOCK)
 
 
-def test_make_takes_no_other_files():
-    recipe = (ROOT / "Makefile").read_text()
-    assert "--require-hashes --no-deps --requirement $(LOCK)" in recipe
+def made(*words):
+    """What make would run to fill a new environment."""
+    command = ["make", "--dry-run", "--always-make", "venv", *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+def test_make_takes_no_other_files_unless_it_says_so():
+    by_hash = "--require-hashes --no-deps --requirement requirements/demo.txt"
+    assert f"{by_hash} || echo" in made()
+    assert f"{by_hash} \n" in made("STRICT=1")  # a refusal ends it
+    assert "--require-hashes" not in made("LOCK=")

@@ -11,7 +11,7 @@ from typer.main import get_command
 from martfl.bench.exchange.play import STRATEGIES as STRATEGIES_PLAYED
 from martfl.chain.compile import compiled
 from martfl.chain.events import KINDS as EVENTS
-from martfl.chain.state import Phase, State
+from martfl.chain.state import Phase, SaleState
 from martfl.cli import app
 from martfl.market.messages import KINDS as MESSAGES
 from martfl.market.terms import Terms
@@ -196,7 +196,7 @@ def test_the_reference_has_every_event_and_phase(pages):
     text = part(pages[REFERENCE].text, "Contract")
     assert set(EVENTS) <= set(CODE.findall(text))
     stated = {name: int(number) for name, number in re.findall(r"`([A-Z]+)` (\d+)", text)}
-    assert stated == {p.name: p for p in Phase} | {s.name: s for s in State if s}
+    assert stated == {p.name: p for p in Phase} | {s.name: s for s in SaleState if s}
 
 
 # --- the contract ----------------------------------------------------------------------------------------------------

@@ -8,12 +8,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # `tiny_task`, here and in the processes that tests start
 import tiny_task
+from simulation import PARTITION, simulate
 
 from martfl.chain.embedded import EmbeddedChain
 from martfl.chain.trading import Trading
 from martfl.federation.flower.apps import make_client_app, make_server_app
 from martfl.federation.flower.link import FlowerLink
-from martfl.federation.flower.simulation import PARTITION, simulate
 from martfl.federation.local import EmbeddedClock
 from martfl.market import wire
 from martfl.market.acquirer import Acquirer, deploy_market

@@ -9,7 +9,7 @@ import pytest
 from processes import memory_mb, wait_for
 
 from martfl.chain.open import open_trading
-from martfl.chain.state import Phase, State
+from martfl.chain.state import Phase, SaleState
 from martfl.cli import provider
 from martfl.federation.flower.private import AcquireTaskRequest
 from martfl.federation.flower.tasks import TaskRuntime
@@ -29,7 +29,7 @@ def paid(site, trading, epochs):
     for wallet in site.wallets[1:]:
         standings = [trading.read_provider(epoch, wallet.address) for epoch in range(1, epochs + 1)]
         assert not any(standing.claimable for standing in standings), wallet
-        earned.append(sum(standing.state is State.CLAIMED for standing in standings))
+        earned.append(sum(standing.state is SaleState.CLAIMED for standing in standings))
     return earned
 
 

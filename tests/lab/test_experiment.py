@@ -76,9 +76,9 @@ def test_an_interrupted_run_continues_to_the_same_end(rule: str, small: Make, tm
 
     def stop(row: RoundRow) -> None:
         if row.round == 5:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt("killed")
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="killed"):
         run_experiment(config, runtime=Runtime(checkpoint_every=2), checkpoints=lambda key: file, on_round=stop)
     saved = load_progress(file, torch.device("cpu"))
     assert saved is not None and len(saved.history) == 4

@@ -8,7 +8,7 @@ import pytest
 from martfl.errors import InputError
 from martfl.lab.config import make_config
 from martfl.lab.payment import sellers as by
-from martfl.lab.payment.market import make_market, offer_of, run_market
+from martfl.lab.payment.market import make_market, paid_round, run_market
 from martfl.lab.payment.truth import Curve, draw_groups, shapley, true_worth
 from martfl.lab.randomness import stream
 from martfl.lab.rules import make_rule
@@ -80,7 +80,7 @@ def test_a_free_rider_gets_less_than_a_fiftieth(noise) -> None:
 def test_a_parrot_trains_on_what_the_model_says() -> None:
     ready = market(parts_only(by.parrot_first), rounds=1)
     before = ready.clients.shards.y[: len(ready.wallets[0].rows.y)].clone()
-    offer_of(ready, ready.model.start(stream(0, "model")), None, 0)
+    paid_round(ready, ready.model.start(stream(0, "model")), None, 0)
     after = ready.clients.shards.y[: len(ready.wallets[0].rows.y)]
     assert (before != after).any()
     assert pay_of_first(parts_only(by.parrot_first)) < 0.5 * pay_of_first(honest)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from martfl.chain.state import WHOLE, Phase, State
+from martfl.chain.state import WHOLE, Phase, SaleState
 from martfl.market.steps import KeysTaken, ModelPosted, PaidOut, Purchased, Selected
 from martfl.selection import STRATEGIES
 
@@ -43,7 +43,7 @@ def test_who_is_only_looked_at_is_accepted_and_paid_its_price(build, kit):
     build.close()
     market = build(providers=3, rule=kit.Everybody(unweighed=frozenset({looked})))
     market.run(1)
-    assert market.state(2) is State.CLAIMED
+    assert market.state(2) is SaleState.CLAIMED
     assert market.outcome(1)["accepted"] == [looked] and market.outcome(1)["revealed"] == []
     assert market.paid(1)[looked] == market.price(2)
     check_payment(market, 1)

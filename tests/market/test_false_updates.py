@@ -10,7 +10,7 @@ from small_task import small_digits
 from martfl.chain import events as ev
 from martfl.chain.history import read_history
 from martfl.chain.network import RevertedError
-from martfl.chain.state import Phase, State
+from martfl.chain.state import Phase, SaleState
 from martfl.market.conduct import Honest
 from martfl.market.errors import MarketError
 from martfl.market.provider import Provider
@@ -98,7 +98,7 @@ def test_a_false_leaf_is_refuted_and_the_price_returns(build):
     market.run(1)
     bad = market.names[1]
     assert market.outcome(1)["revealed"] == [bad] == market.outcome(1)["refuted"]
-    assert market.state(1) is State.REFUTED and bad not in market.paid(1)
+    assert market.state(1) is SaleState.REFUTED and bad not in market.paid(1)
     assert market.offences() == [(bad, "false update")]
     market.check_honest((0, 2))
     (refunded,) = market.outcome(1)["refunded"]
@@ -135,7 +135,7 @@ def test_who_gives_no_key_is_not_paid_and_harms_nobody(build):
     market.run(1)
     bad = market.names[1]
     assert bad in market.outcome(1)["bought"] and bad not in market.paid(1)
-    assert market.state(1) is State.BOUGHT
+    assert market.state(1) is SaleState.BOUGHT
     assert market.offences() == [(bad, "missing key")]
     market.check_honest((0, 2))
 
@@ -168,7 +168,7 @@ def test_a_key_of_another_length_is_none(build, length):
     """It opens nothing, it cannot come on chain, and it does not end the acquirer's program."""
     market = build(providers=3, cheats={1: key_of(length)})
     market.run(1)
-    assert market.state(1) is State.BOUGHT and market.names[1] not in market.paid(1)
+    assert market.state(1) is SaleState.BOUGHT and market.names[1] not in market.paid(1)
     assert market.offences() == [(market.names[1], "missing key")]
     said = [remark.detail for remark in market.acquirer.journal.remarks(subject=market.names[1])]
     assert f"key: a secret key has 32 bytes, got {length}" in said
@@ -236,7 +236,7 @@ def test_who_all_are_judged_by_cannot_sell_zeros_to_stop_the_market(build):
     conducts = {1: ThenZeros((x[-300:-200], y[-300:-200]))}
     market = build(providers=3, conducts=conducts, rule=None, terms={"selection": {"rule": "martfl"}})
     market.run(2)
-    assert market.state(1, epoch=2) is State.CLAIMED  # it was bought, and is paid what it asked
+    assert market.state(1, epoch=2) is SaleState.CLAIMED  # it was bought, and is paid what it asked
     assert market.trading.read_epoch(2).phase is Phase.SETTLED
     assert market.names[1] not in market.weights(2) and market.weights(2)
 

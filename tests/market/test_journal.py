@@ -51,7 +51,7 @@ def test_steps_are_told_apart_by_epoch_kind_and_label(journal):
 
 
 def test_a_step_that_fails_is_not_recorded(journal):
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(ZeroDivisionError, match="by zero"):
         journal.once(1, Collected, lambda: 1 // 0)
     assert journal.recall(1, Collected) is None
     assert journal.once(1, OwnUpdate, lambda: OwnUpdate()) == OwnUpdate() == journal.recall(1, OwnUpdate)

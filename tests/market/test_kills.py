@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from martfl.chain.state import Phase, State
+from martfl.chain.state import Phase, SaleState
 from martfl.market.errors import MarketError
 from martfl.market.provider import Provider
 from martfl.market.steps import Collected, KeyGiven
@@ -148,10 +148,10 @@ def test_a_provider_killed_before_it_reveals_still_does(build, kit):
     market.fuse.parties, market.fuse.armed, market.fuse.where = ("provider",), True, "reveal"
     with pytest.raises(kit.Killed, match="reveal"):
         market.providers[0].watch()
-    assert market.state(0) is State.BOUGHT
+    assert market.state(0) is SaleState.BOUGHT
     market.restart_provider(0)
     market.watch()
-    assert market.state(0) is State.REVEALED
+    assert market.state(0) is SaleState.REVEALED
     assert market.providers[0].journal.recall(1, KeyGiven).price == market.price(0)
 
 

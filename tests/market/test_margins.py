@@ -7,7 +7,7 @@ from fuse import Fuse, FusedChain
 
 from martfl.chain import events as ev
 from martfl.chain.network import ChainError
-from martfl.chain.state import State
+from martfl.chain.state import SaleState
 from martfl.market import guard
 from martfl.market import messages as ms
 from martfl.market.provider import Provider
@@ -50,7 +50,7 @@ def test_a_node_that_lags_does_not_make_a_seller_give_its_key_too_late(build, ki
     chain.clock = market.times().keys - margin + 1
     assert isinstance(hand.ask_key(0), ms.Refusal)
     market.watch()  # and it knows that its margin has begun
-    assert market.state(0) is State.REVEALED
+    assert market.state(0) is SaleState.REVEALED
     chain.close()
 
 
@@ -66,7 +66,7 @@ def test_a_key_that_nobody_has_stays_where_it_is_when_little_of_the_margin_is_le
     hand.buy(0)
     market = hand.market
     away_until(hand, market.times().keys - market.terms.deadlines.margin // 2)
-    assert market.state(0) is State.BOUGHT and market.events(ev.Revealed, 1) == []
+    assert market.state(0) is SaleState.BOUGHT and market.events(ev.Revealed, 1) == []
     assert market.providers[0].journal.recall(1, KeyGiven) is None
     hand.market.travel_to(market.times().publish + 1)
     assert market.paid(1) == {} and market.providers[0].journal.recall(1, Collected).amount == 0
@@ -78,7 +78,7 @@ def test_a_key_that_is_out_is_revealed_to_the_last_second(hand):
     assert isinstance(hand.ask_key(0), bytes)
     hand.market.restart_provider(0)  # between key and reveal
     away_until(hand, hand.market.times().keys - 1)
-    assert hand.market.state(0) is State.REVEALED
+    assert hand.market.state(0) is SaleState.REVEALED
 
 
 def test_who_is_a_little_late_reveals(hand):
@@ -86,7 +86,7 @@ def test_who_is_a_little_late_reveals(hand):
     hand.buy(0)
     margin = hand.market.terms.deadlines.margin
     away_until(hand, hand.market.times().keys - margin + margin // 5)
-    assert hand.market.state(0) is State.REVEALED
+    assert hand.market.state(0) is SaleState.REVEALED
 
 
 # --- what takes long, and what fails ---------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ def test_training_does_not_keep_a_seller_from_its_money(build, kit, monkeypatch)
     assert started.wait(600)
     market.travel_to(market.times(1).keys - market.terms.deadlines.margin)
     market.watch()
-    assert market.state(0) is State.REVEALED
+    assert market.state(0) is SaleState.REVEALED
     go_on.set()
     training.join(600)
     assert len(answer) == 1
@@ -136,7 +136,7 @@ def test_one_duty_that_fails_leaves_no_other_undone(hand, monkeypatch):
     market.chain.travel_to(market.times().keys - market.terms.deadlines.margin)
     with pytest.raises(RuntimeError, match="a defect"):
         seller.watch()
-    assert broken and market.state(0) is State.REVEALED
+    assert broken and market.state(0) is SaleState.REVEALED
     market.chain.travel_to(market.times().publish + 1)
     with pytest.raises(RuntimeError, match="a defect"):
         seller.watch()
@@ -191,7 +191,7 @@ def test_a_wallet_that_could_not_reveal_gives_no_key_unless_it_is_told_to(hand):
     empty_wallet(market, 0)
     hand.begin()
     hand.buy(0)
-    assert "could pay" in hand.ask_key(0).reason
+    assert "wei to reveal it with" in hand.ask_key(0).reason
     assert market.providers[0].journal.recall(1, KeyGiven) is None
     market.providers[0].guard = guard.Guard(
         market.terms, market.trading, market.sellers[0], market.providers[0].shelf, market.providers[0].windows, True

@@ -4,7 +4,7 @@ import pytest
 from fuse import Fuse, FusedChain
 
 from martfl.chain import events as ev
-from martfl.chain.state import Phase, State
+from martfl.chain.state import Phase, SaleState
 from martfl.market import guard
 from martfl.market import messages as ms
 from martfl.market.errors import MarketError
@@ -111,7 +111,7 @@ def test_an_acceptance_that_is_undone_is_answered_by_the_key(closed):
     chain.revert(before)
     chain.travel(5)
     market.providers[0].watch()
-    assert market.state(0) is State.REVEALED
+    assert market.state(0) is SaleState.REVEALED
 
 
 def test_a_relayed_commitment_that_is_undone_is_sent_by_its_seller(build, kit, tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 from sampled_parts import Standing, check_failed, proved_by, settler_of
 
 from martfl.chain import events as ev
-from martfl.chain.state import Phase, State
+from martfl.chain.state import Phase, SaleState
 from martfl.market import messages as ms
 from martfl.market import purchases
 from martfl.market.auditor import audit
@@ -142,7 +142,7 @@ class FalseLeaf(Provider):
 def test_a_false_leaf_is_refuted(sample):
     market = sample(providers=3, cheats={1: FalseLeaf})
     market.run(1)
-    assert market.outcome(1)["refuted"] == market.names[1:2] and market.state(1) is State.REFUTED
+    assert market.outcome(1)["refuted"] == market.names[1:2] and market.state(1) is SaleState.REFUTED
     assert market.offences() == [(market.names[1], "false update")]
     market.check_honest((0, 2))
     checks = audit(market.trading, market.settler, {1: market.acquirer.model_file(1)})
@@ -161,7 +161,7 @@ def test_a_false_leaf_is_refuted_though_the_proof_may_be_refuted_for_longer(samp
     """The settle window ends long after the publish window, in which keys on chain are answered."""
     market = sample(providers=3, cheats={1: OnChainOnly}, deadlines={"settle": 36_000})
     market.run(1)
-    assert market.state(1) is State.REFUTED and market.names[1] not in market.paid(1)
+    assert market.state(1) is SaleState.REFUTED and market.names[1] not in market.paid(1)
     market.check_honest((0, 2))
 
 
@@ -178,7 +178,7 @@ def test_a_false_leaf_is_refuted_while_the_delay_function_is_computed(sample, mo
     monkeypatch.setattr(drawing, "evaluate", slow)
     monkeypatch.setattr(purchases, "PAUSE", 0.0)
     market.run(1)
-    assert market.state(1) is State.REFUTED and market.names[1] not in market.paid(1)
+    assert market.state(1) is SaleState.REFUTED and market.names[1] not in market.paid(1)
     market.check_honest((0, 2))
 
 

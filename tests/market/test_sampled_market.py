@@ -91,7 +91,7 @@ class Broken(SampledSettler):
     """The acquirer's machine goes down between publication and proof."""
 
     def prove(self, act, base, file, shares):
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt("killed")
 
 
 class Patient(LocalLink):
@@ -119,7 +119,7 @@ def test_a_proof_that_cannot_come_any_more_does_not_stop_the_market(sample):
     """Nobody drew in time. The epoch fails, and when that is decided the acquirer goes on."""
     market = sample(providers=2)
     honest, market.acquirer.settler = market.settler, settler_of(Broken, market.settler)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="killed"):
         market.run(1)
     market.travel_to(max(market.times().publish, market.trading.read_epoch(1).deadline) + 1)
     market.restart_acquirer()

@@ -34,10 +34,10 @@ def stop_after(market, step):
     def stop(epoch, value, **options):
         record(epoch, value, **options)
         if value.step == step:
-            raise Stopped
+            raise Stopped(step)
 
     journal.record = stop
-    with pytest.raises(Stopped):
+    with pytest.raises(Stopped, match=step):
         market.acquirer.run(1)
 
 

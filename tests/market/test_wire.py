@@ -31,7 +31,7 @@ def test_what_is_encoded_is_decoded(message):
 
 
 @given(data=st.binary(max_size=400))
-def test_bytes_that_are_no_message(data):
+def test_any_bytes_that_are_no_message_get_some_refusal(data):
     for guess in (data, wire.MAGIC + data, EXAMPLE[:40] + data):
         with pytest.raises(MessageError):
             wire.decode(guess, market=PLACE)
@@ -49,7 +49,7 @@ def test_no_bit_can_be_changed(at, bit):
 
 
 @given(length=st.integers(0, len(EXAMPLE) - 1))
-def test_no_byte_can_be_missing(length):
+def test_any_missing_bytes_get_some_refusal(length):
     with pytest.raises(MessageError):
         wire.expect(ms.Scored, EXAMPLE[:length], market=PLACE, sender=SENDER.address, epoch=3)
 
@@ -59,7 +59,7 @@ LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=9)
 
 
 @given(head=st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(NAMES, inner)))
-def test_any_json_as_a_head(head):
+def test_any_json_as_a_head_gets_some_refusal(head):
     text = json.dumps(head).encode()
     data = wire.MAGIC + len(text).to_bytes(4, "big") + text + bytes(65)
     with pytest.raises(MessageError):

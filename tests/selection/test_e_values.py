@@ -45,4 +45,4 @@ def test_the_chance_of_being_honest_falls_with_evidence() -> None:
 def test_of_two_rival_charges_the_weaker_one_takes_from_the_stronger() -> None:
     assert against_rival(3.0, -50.0, 0.25) == pytest.approx(3.0)
     assert against_rival(3.0, 3.0, 0.25) < 3.0 - 1.0
-    assert against_rival(3.0, 3.0, 0.25) == against_rival(3.0, 3.0, 0.25)
+    assert against_rival(3.0, 4.0, 0.25) < against_rival(3.0, 3.0, 0.25) < against_rival(3.0, 3.0, 0.1)

@@ -1,4 +1,4 @@
-"""The explanation names every provider, its numbers and its reason; the figure shows every role that occurs."""
+"""The explanation names every provider, its numbers and its reason."""
 
 import io
 
@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from martfl.errors import InputError
-from martfl.selection import explain, plot, select
+from martfl.selection import explain, select
 from martfl.selection.paper import select_answered
 from martfl.selection.reasons import Code, because
 from martfl.selection.result import nobody
@@ -37,30 +37,19 @@ def test_a_hostile_name_cannot_change_the_markup():
     assert "[red]x[/red]" in rendered(decision(), names=["[red]x[/red]"] * 10)
 
 
-def test_figure_marks_every_role():
-    figure = plot(decision())
-    shown = {text.get_text() for text in figure.legends[0].get_texts()}
-    assert shown == {"baseline", "high quality", "qualified", "dropped"}
-    points = sum(len(collection.get_offsets()) for collection in figure.axes[0].collections)
-    assert points == len(SCORES)
-
-
 def test_who_is_silent_has_no_score_and_hides_no_range():
     selection = select_answered(np.array([0.1, np.nan, 0.9]), baseline=None, rng=np.random.default_rng(0))
     text = rendered(selection)
     assert "from 0.100 to 0.900" in text
     assert "nan" not in text and "silent" in text
-    plot(selection).draw_without_rendering()
 
 
 @pytest.mark.parametrize("providers", [0, 3])
 def test_an_epoch_without_answers_can_be_shown(providers):
     empty = nobody((because(Code.SILENT),) * providers)
     assert rendered(empty).count("silent") == providers
-    plot(empty).draw_without_rendering()
 
 
 def test_names_are_one_for_each():
-    for show in (explain, plot):
-        with pytest.raises(InputError, match="one for each of 10 providers, got 1"):
-            show(decision(), names=["only me"])
+    with pytest.raises(InputError, match="one for each of 10 providers, got 1"):
+        explain(decision(), names=["only me"])

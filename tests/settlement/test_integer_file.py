@@ -42,7 +42,7 @@ def test_a_16_bit_update_takes_at_most_2_2_bytes_a_parameter():
 
 
 @given(st.integers(0, HEADER_BYTES + 2 * 50 - 1), st.integers(1, 255))
-def test_any_changed_byte_is_refused(position, change):
+def test_any_changed_byte_gets_some_refusal(position, change):
     data = bytearray(to_bytes(vector(np.arange(50, dtype=np.int16))))
     data[position] ^= change
     with pytest.raises(FileError):

@@ -210,7 +210,7 @@ def martfl(*words: object) -> tuple[int, str, str]:
         pytest.MonkeyPatch.context() as patch,
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(error),
-        pytest.raises(SystemExit) as ended,
+        pytest.raises(SystemExit, match=r"^\d*$") as ended,
     ):
         patch.setattr(sys, "argv", ["martfl", *map(str, words)])
         main()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sellers_world import World
 
 from martfl.errors import InputError
-from martfl.valuation import Account, Information, Record, Sale, pack_account, unpack_account
+from martfl.valuation import Account, Information, Sale, SellerRecord, pack_account, unpack_account
 
 worlds = st.integers(0, 10_000).map(World)
 markets = st.lists(st.integers(60, 2000), min_size=5, max_size=10)
@@ -134,7 +134,7 @@ def test_a_newcomer_of_an_unclear_epoch_is_not_paid_like_those_who_are_known(wor
 
 
 def test_an_account_comes_back_as_it_was() -> None:
-    account = Account({"a": Record(1.0, 2.0, 0.5, 0.1)}, 7, np.arange(3.0))
+    account = Account({"a": SellerRecord(1.0, 2.0, 0.5, 0.1)}, 7, np.arange(3.0))
     back = unpack_account(pack_account(account))
     assert back.records == account.records and back.seed == 7
     assert back.model.tolist() == [0.0, 1.0, 2.0]

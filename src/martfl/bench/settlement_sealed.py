@@ -1,7 +1,7 @@
 """Cost of sealed updates: what a seller does before it is bought, what its buyer does before and after.
 
 CPU seconds of one thread. `sealed_bytes` is what goes over the wire, `bare_bytes` a file of the values alone;
-`parts_128_cpu_s`, `parts_128_bytes` and so on are the points of leaves with so many scalars, alone.
+`parts_{n}_cpu_s` and `parts_{n}_bytes` are the points of leaves with n scalars, alone.
 """
 
 from collections import deque

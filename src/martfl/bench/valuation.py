@@ -12,7 +12,7 @@ import torch
 
 from martfl.bench.payment import honest
 from martfl.lab.config import make_config
-from martfl.lab.payment.market import Market, make_market, offer_of
+from martfl.lab.payment.market import Market, make_market, paid_round
 from martfl.lab.randomness import stream
 from martfl.lab.runtime import Runtime
 from martfl.lab.valuers import make_valuer
@@ -47,11 +47,11 @@ def _one(dataset: str, participants: int, rounds: int, runtime: Runtime) -> Valu
     valuer = make_valuer("information")
     state, last, trained, valued = valuer.start(), None, [], []
     for index in range(rounds + 1):
-        offer, seconds = _timed(market, lambda m=model, s=last, i=index: offer_of(market, m, s, i))  # type: ignore[misc]
+        paid, seconds = _timed(market, lambda m=model, s=last, i=index: paid_round(market, m, s, i))  # type: ignore[misc]
         trained.append(seconds)
-        (state, weights), seconds = _timed(market, lambda s=state, o=offer: valuer.value(s, o))  # type: ignore[misc]
+        (state, weights), seconds = _timed(market, lambda s=state, o=paid: valuer.value(s, o))  # type: ignore[misc]
         valued.append(seconds)
-        last = (offer.updates * offer.updates.new_tensor(weights)[:, None]).sum(dim=0)
+        last = (paid.updates * paid.updates.new_tensor(weights)[:, None]).sum(dim=0)
         model = model + last
     name = torch.cuda.get_device_name() if market.device.type == "cuda" else f"cpu, {torch.get_num_threads()} threads"
     train_s, value_s = median(trained[1:]), median(valued[1:])

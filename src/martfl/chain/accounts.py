@@ -38,12 +38,24 @@ class StoredWallet:
 
 
 def default_folder() -> Path:
-    """Where wallets lie unless told otherwise: `MARTFL_WALLETS`, or a folder in the user's home."""
+    """Where wallets lie unless told otherwise: `MARTFL_WALLETS`, or a folder in the user's home.
+
+    Examples:
+        >>> os.environ['MARTFL_WALLETS'] = 'wallets'
+        >>> default_folder()
+        PosixPath('wallets')
+    """
     return Path(os.environ.get(FOLDER_VARIABLE) or Path.home() / ".martfl" / "wallets")
 
 
 def new_wallet(*, folder: Path, name: str, password: str, work: int | None = None) -> StoredWallet:
-    """Draw a key and write it down, encrypted; `work` is scrypt's cost (None: eth-account's default)."""
+    """Draw a key and write it down, encrypted; `work` is scrypt's cost (None: eth-account's default).
+
+    Examples:
+        >>> wallet = new_wallet(folder=Path('wallets'), name='seller', password='correct horse', work=2)
+        >>> wallet.name, wallet.path.name, wallet.path.stat().st_mode & 0o777 == 0o600
+        ('seller', 'seller.json', True)
+    """
     if not NAME.fullmatch(name):
         raise InputError(f"a wallet's name must match {NAME.pattern}, got {name!r}")
     if len(password) < SHORTEST_PASSWORD:
@@ -57,7 +69,14 @@ def new_wallet(*, folder: Path, name: str, password: str, work: int | None = Non
 
 
 def list_wallets(folder: Path) -> list[StoredWallet]:
-    """The wallets of a folder by name; files that are no keystores are passed over."""
+    """The wallets of a folder by name; files that are no keystores are passed over.
+
+    Examples:
+        >>> folder = Path('wallets')
+        >>> made = [new_wallet(folder=folder, name=name, password='correct horse', work=2) for name in 'ba']
+        >>> [wallet.name for wallet in list_wallets(folder)]
+        ['a', 'b']
+    """
     if not folder.is_dir():
         return []
     found = (_read(path) for path in sorted(folder.iterdir()) if path.is_file())
@@ -65,7 +84,13 @@ def list_wallets(folder: Path) -> list[StoredWallet]:
 
 
 def find_wallet(*, folder: Path, name: str) -> StoredWallet:
-    """The wallet with this name or address."""
+    """The wallet with this name or address.
+
+    Examples:
+        >>> made = new_wallet(folder=Path('wallets'), name='seller', password='correct horse', work=2)
+        >>> find_wallet(folder=Path('wallets'), name=made.address) == made
+        True
+    """
     for wallet in list_wallets(folder):
         if name == wallet.name or name.lower() == wallet.address.lower():
             return wallet
@@ -73,7 +98,13 @@ def find_wallet(*, folder: Path, name: str) -> StoredWallet:
 
 
 def unlock(wallet: StoredWallet, *, password: str) -> LocalAccount:
-    """The account inside a wallet."""
+    """The account inside a wallet.
+
+    Examples:
+        >>> wallet = new_wallet(folder=Path('wallets'), name='seller', password='correct horse', work=2)
+        >>> unlock(wallet, password='correct horse').address == wallet.address
+        True
+    """
     try:
         account: LocalAccount = Account.from_key(Account.decrypt(wallet.path.read_text(), password))
     except ValueError:  # its text may quote what was read
@@ -84,7 +115,13 @@ def unlock(wallet: StoredWallet, *, password: str) -> LocalAccount:
 
 
 def read_password(*, file: Path | None = None, variable: str | None = None, confirm: bool = False) -> str:
-    """A password from a file, else from an environment variable, else from a prompt (asked twice with `confirm`)."""
+    """A password from a file, else from an environment variable, else from a prompt (asked twice with `confirm`).
+
+    Examples:
+        >>> _ = Path('password').write_text('correct horse')
+        >>> read_password(file=Path('password'))
+        'correct horse'
+    """
     if file is not None:
         try:
             return file.read_text().split("\n", 1)[0].rstrip("\r")

@@ -1,6 +1,6 @@
 """Contracts from their Vyper source: compiled at first use, cached under the hash of the sources.
 
-A wheel ships what they compile to (`make wheel`), so that who installs it needs no compiler.
+A wheel ships what they compile to (`make wheel`), so that whoever installs it needs no compiler.
 """
 
 import functools
@@ -52,7 +52,7 @@ def compiled(name: str, *, sources: Path = SOURCES) -> Compiled:
         try:
             _write(path, kept)
         except OSError as error:
-            log.warning("contracts: %s cannot be kept, so that they are compiled each time: %s", path.parent, error)
+            log.warning("contracts: %s cannot be kept, so they are compiled each time: %s", path.parent, error)
     return _made(name, kept)
 
 

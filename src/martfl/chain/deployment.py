@@ -95,7 +95,7 @@ class PostedTerms:
     terms_hash: bytes
 
     def deadlines(self, opened: int) -> Deadlines:
-        """Of an epoch that was opened in this second."""
+        """The ends of the windows of an epoch that was opened in this second."""
         commit = opened + self.commit_window
         buy = commit + self.buy_window
         keys = buy + self.key_window
@@ -141,6 +141,6 @@ class ContractTerms:
 
 
 def check_bytes(name: str, value: bytes, size: int) -> None:
-    """Raise unless there are so many."""
+    """Raise unless `value` has this many bytes."""
     if len(value) != size:
         raise InputError(f"{name} has {size} bytes, got {len(value)}")

@@ -8,11 +8,12 @@ from eth_account.signers.local import LocalAccount
 from eth_utils.address import to_checksum_address
 
 from martfl.chain import events as ev
+from martfl.chain.calls import addresses, named, put_along, words
 from martfl.chain.compile import compiled
 from martfl.chain.deployment import NO_TOKEN, ContractTerms, ExactModel, ExactStart, PackingTerms
 from martfl.chain.network import Chain
 from martfl.chain.state import Listing, Offer
-from martfl.chain.trading import Done, Trading, addresses, named, put_along, words
+from martfl.chain.trading import Done, Trading
 from martfl.errors import InputError
 from martfl.settlement.exact.false_leaf import ExactRefutation
 

@@ -38,7 +38,7 @@ class History:
         return [e.event for e in self.entries if isinstance(e.event, kind) and e.event.epoch == epoch]
 
     def entries_of(self, kind: type[ev.Event], epoch: int) -> list[PastEvent]:
-        """… with their blocks and transactions."""
+        """The events of a kind in one epoch, with their blocks and transactions."""
         return [e for e in self.entries if isinstance(e.event, kind) and e.event.epoch == epoch]
 
     def times(self, kind: type[ev.Event], epoch: int) -> list[int]:

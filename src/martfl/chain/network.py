@@ -52,7 +52,12 @@ class Receipt:
 
 @dataclass(frozen=True)
 class UnsignedCall:
-    """What a transaction does, before it has a nonce and a fee; `to` is None when it deploys a contract."""
+    """What a transaction does, before it has a nonce and a fee; `to` is None when it deploys a contract.
+
+    Examples:
+        >>> UnsignedCall(to=None, data=bytes(2), value=5).params()
+        {'data': HexBytes('0x0000'), 'value': 5}
+    """
 
     to: ChecksumAddress | None
     data: bytes
@@ -66,7 +71,19 @@ class UnsignedCall:
 
 
 class Chain(ABC):
-    """A chain that the market can run on."""
+    """A chain that the market can run on.
+
+    Examples:
+        >>> from martfl.chain.embedded import EmbeddedChain
+        >>> chain = EmbeddedChain(accounts=2)
+        >>> payer, payee = chain.accounts
+        >>> before = chain.balance(payee.address)
+        >>> receipt = chain.transfer(to=payee.address, amount=7, account=payer, key='rent')
+        >>> chain.transfer(to=payee.address, amount=7, account=payer, key='rent') == receipt
+        True
+        >>> chain.balance(payee.address) - before
+        7
+    """
 
     web3: Web3
     chain_id: int
@@ -119,7 +136,15 @@ class Chain(ABC):
 
 
 def unsigned_call(call: ContractFunction | ContractConstructor, *, value: int) -> UnsignedCall:
-    """The bytes that a web3 call stands for. Whether it may carry `value` is left to the contract to decide."""
+    """The bytes that a web3 call stands for. Whether it may carry `value` is left to the contract to decide.
+
+    Examples:
+        >>> from web3 import Web3
+        >>> abi = [{'type': 'function', 'name': 'ping', 'inputs': []}]
+        >>> contract = Web3().eth.contract('0x' + '11' * 20, abi=abi)
+        >>> unsigned_call(contract.functions.ping(), value=5).data.hex()
+        '5c36b186'
+    """
     # Every field that web3 would ask a node for is given, so that nothing is asked.
     filled = call.build_transaction(
         {"gas": 0, "nonce": Nonce(0), "chainId": 1, "maxFeePerGas": Wei(0), "maxPriorityFeePerGas": Wei(0)}
@@ -129,7 +154,16 @@ def unsigned_call(call: ContractFunction | ContractConstructor, *, value: int) -
 
 
 def receipt_of(raw: TxReceipt) -> Receipt:
-    """Our receipt, from the one that a node gives."""
+    """Our receipt, from the one that a node gives.
+
+    fee = gas used · price of a unit
+
+    Examples:
+        >>> raw = {'transactionHash': bytes(32), 'blockNumber': 3, 'logs': []}
+        >>> raw |= {'gasUsed': 21_000, 'effectiveGasPrice': 10}
+        >>> receipt_of(raw).fee
+        210000
+    """
     contract = raw.get("contractAddress")
     return Receipt(
         transaction="0x" + bytes(raw["transactionHash"]).hex(),

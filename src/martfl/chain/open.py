@@ -19,12 +19,38 @@ if TYPE_CHECKING:
 
 
 def open_trading(chain: Chain, address: str, *, since: int = 0) -> Trading:
-    """The client of the contract at an address."""
+    """The client of the contract at an address.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from martfl.chain.embedded import open_file
+        >>> from martfl.market.terms import load_terms
+        >>> contract = load_terms(Path('market/market.toml')).chain.contract
+        >>> with open_file(Path('market/chain.sqlite')) as chain:
+        ...     open_trading(chain, contract).scheme
+        'exact'
+    """
     return _client(_scheme_at(chain, address))(chain, address, since=since)
 
 
 def deploy_trading(chain: Chain, *, terms: ContractTerms, account: LocalAccount, key: str | None = None) -> Trading:
-    """Put a market's contract on chain; with a `key`, once."""
+    """Put a market's contract on chain; with a `key`, once.
+
+    Examples:
+        >>> import numpy as np
+        >>> from martfl.chain.embedded import EmbeddedChain
+        >>> from martfl.market.acquirer import contract_terms
+        >>> from martfl.market.settling import make_settler
+        >>> from martfl.market.terms import read_terms
+        >>> terms = read_terms({'name': 'heart', 'task': {'entry': 'martfl.tasks.hospitals:heart'}})
+        >>> settler = make_settler(terms, parameters=3)
+        >>> chain = EmbeddedChain(accounts=1)
+        >>> (buyer,) = chain.accounts
+        >>> posted = contract_terms(terms, settler, np.zeros(3), buyer.address)
+        >>> trading = deploy_trading(chain, terms=posted, account=buyer)
+        >>> trading.epoch_count(), trading.has_our_code()
+        (0, True)
+    """
     return _client(terms.scheme).deploy(chain, terms=terms, account=account, key=key)
 
 

@@ -1,6 +1,6 @@
 """EIP-2537's G1MSM for py-evm, computed by arkworks instead of in Python: the same gas, the same answers, sooner.
 
-Settlements and subgroup checks go through this precompile, so tests and the demo feel the difference.
+Settlements and subgroup checks go through this precompile, so tests and the demo are much faster with it.
 """
 
 from eth.abc import ComputationAPI

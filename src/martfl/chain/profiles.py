@@ -26,7 +26,13 @@ KNOWN_CHAINS = {"mainnet": 1, "sepolia": 11155111, "holesky": 17000, "hoodi": 56
 
 @dataclass(frozen=True)
 class EmbeddedProfile:
-    """The chain inside the program."""
+    """The chain inside the program.
+
+    Examples:
+        >>> with EmbeddedProfile('local', accounts=2).open() as chain:
+        ...     chain.chain_id, len(chain.accounts)
+        (1337, 2)
+    """
 
     name: str
     path: Path | None = None
@@ -40,7 +46,17 @@ class EmbeddedProfile:
 
 @dataclass(frozen=True)
 class RpcProfile:
-    """A node behind a URL; the URL is not shown."""
+    """A node behind a URL; the URL is not shown.
+
+    depth = (confirmations − 1) · block time, in seconds
+
+    Examples:
+        >>> profile = RpcProfile('sepolia', 'https://node.example/secret', 11155111, confirmations=3)
+        >>> profile.depth
+        24
+        >>> 'secret' in repr(profile)
+        False
+    """
 
     name: str
     rpc: str = field(repr=False)
@@ -85,7 +101,15 @@ TYPES: dict[str, type] = {
 
 
 def load_profiles(path: Path | None = None) -> dict[str, Profile]:
-    """The chains of a TOML file (given, or in `MARTFL_CONFIG`, or `martfl.toml` here), and `local` in any case."""
+    """The chains of a TOML file (given, or in `MARTFL_CONFIG`, or `martfl.toml` here), and `local` in any case.
+
+    Examples:
+        >>> file = Path('martfl.toml')
+        >>> _ = file.write_text('chains.sepolia.rpc = "env:RPC_URL"')
+        >>> profiles = load_profiles(file)
+        >>> list(profiles), profiles['sepolia'].chain_id
+        (['local', 'sepolia'], 11155111)
+    """
     path = path or _default_path()
     profiles: dict[str, Profile] = {"local": EmbeddedProfile("local")}
     if path is None:
@@ -100,7 +124,13 @@ def load_profiles(path: Path | None = None) -> dict[str, Profile]:
 
 
 def open_chain(name: str, *, config: Path | None = None) -> Chain:
-    """Open the chain with this name."""
+    """Open the chain with this name.
+
+    Examples:
+        >>> with open_chain('local') as chain:
+        ...     chain.chain_id
+        1337
+    """
     profiles = load_profiles(config)
     if name not in profiles:
         raise InputError(f"a chain must be one of {', '.join(profiles)}, got {name!r}")
@@ -108,7 +138,14 @@ def open_chain(name: str, *, config: Path | None = None) -> Chain:
 
 
 def chain_id_of(name: str, *, config: Path | None = None) -> int:
-    """The id of a named chain that several machines can reach."""
+    """The id of a named chain that several machines can reach.
+
+    Examples:
+        >>> file = Path('martfl.toml')
+        >>> _ = file.write_text('chains.sepolia.rpc = "env:RPC_URL"')
+        >>> chain_id_of('sepolia', config=file)
+        11155111
+    """
     profile = load_profiles(config).get(name)
     if not isinstance(profile, RpcProfile):
         raise InputError(f"a chain that others reach has an `rpc` in martfl.toml ([chains.{name}]); {name!r} has none")

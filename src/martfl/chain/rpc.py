@@ -41,7 +41,14 @@ HARMLESS = ("already known", "already imported", "known transaction", "nonce too
 
 
 class RpcChain(Chain):
-    """A chain behind a URL. `fee_cap` is in wei for a unit of gas; all times are in seconds."""
+    """A chain behind a URL. `fee_cap` is in wei for a unit of gas; all times are in seconds.
+
+    Examples:
+        >>> chain = RpcChain('https://node.example/secret', chain_id=11155111, confirmations=3)
+        >>> chain
+        RpcChain(host='node.example', chain_id=11155111)
+        >>> chain.close()
+    """
 
     def __init__(
         self,

@@ -16,11 +16,12 @@ from web3.contract import Contract
 from web3.contract.contract import ContractFunction, ContractFunctions
 
 from martfl.chain import events as ev
+from martfl.chain.calls import addresses, ask, named, put_along, words
 from martfl.chain.compile import compiled
 from martfl.chain.deployment import NO_TOKEN, ContractTerms, SampledStart, Sampling
 from martfl.chain.network import Chain, Receipt, RevertedError, receipt_of
 from martfl.chain.state import Listing, Offer, ProofState, Publication
-from martfl.chain.trading import Done, Trading, addresses, ask, named, put_along, words
+from martfl.chain.trading import Done, Trading
 from martfl.errors import InputError
 from martfl.settlement.sampled import curve
 from martfl.settlement.sampled.groth16 import Proof, VerifyingKey

@@ -37,8 +37,8 @@ class Phase(IntEnum):
         return self in (Phase.STANDING, Phase.SETTLED)
 
 
-class State(IntEnum):
-    """Where a provider stands in an epoch."""
+class SaleState(IntEnum):
+    """Where a provider's sale stands in an epoch: the contract's `State`."""
 
     ABSENT = 0
     COMMITTED = 1 << 0
@@ -52,12 +52,12 @@ class State(IntEnum):
     @property
     def bought(self) -> bool:
         """Whether a price is locked for it, or was."""
-        return self > State.COMMITTED
+        return self > SaleState.COMMITTED
 
     @property
     def delivered(self) -> bool:
         """Whether the contract holds that it handed its update over."""
-        return self in (State.ACCEPTED, State.REVEALED, State.LISTED, State.CLAIMED)
+        return self in (SaleState.ACCEPTED, SaleState.REVEALED, SaleState.LISTED, SaleState.CLAIMED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +116,7 @@ class EpochState:
 class ProviderState:
     """A provider's standing in one epoch."""
 
-    state: State
+    state: SaleState
     price: int
     weight: int
     claimable: int

@@ -10,7 +10,7 @@ Methods that send take `key`, the name of the step: a step that has a key is sen
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar
 
 from eth_account.signers.local import LocalAccount
@@ -19,23 +19,34 @@ from eth_utils.address import to_checksum_address
 from hexbytes import HexBytes
 from web3.contract import Contract
 from web3.contract.contract import ContractFunction, ContractFunctions
-from web3.exceptions import ContractLogicError
 from web3.types import BlockIdentifier
 
 from martfl.chain import events as ev
+from martfl.chain.calls import addresses, ask, field_names, named, put
 from martfl.chain.compile import compiled
 from martfl.chain.deployment import NO_TOKEN, Deadlines, PostedTerms
-from martfl.chain.network import Chain, ChainError, Receipt, RevertedError
+from martfl.chain.network import Chain, Receipt
 from martfl.chain.signing import signature_words
-from martfl.chain.state import EpochState, Offer, Phase, ProviderState, SignedClaim, SignedCommit, State
-from martfl.values import Json
+from martfl.chain.state import EpochState, Offer, Phase, ProviderState, SaleState, SignedClaim, SignedCommit
 
 E = TypeVar("E", bound=ev.Event)
 
 
 @dataclass(frozen=True)
 class Done:
-    """A transaction that the contract accepted, and what it said."""
+    """A transaction that the contract accepted, and what it said.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from martfl.chain.embedded import open_file
+        >>> from martfl.chain.open import open_trading
+        >>> from martfl.market.terms import load_terms
+        >>> contract = load_terms(Path('market/market.toml')).chain.contract
+        >>> with open_file(Path('market/chain.sqlite')) as chain:
+        ...     done = open_trading(chain, contract).new_epoch(amount=10**18, account=chain.accounts[0])
+        >>> done.epoch, done.event(ev.Deposited).amount, done.gas > 21_000
+        (2, 1000000000000000000, True)
+    """
 
     receipt: Receipt
     events: tuple[ev.Event, ...]
@@ -56,7 +67,27 @@ class Done:
 
 
 class Trading(ABC):
-    """A market's contract on a chain: what both schemes share."""
+    """A market's contract on a chain: what both schemes share.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from martfl.chain.embedded import open_file
+        >>> from martfl.chain.open import open_trading
+        >>> from martfl.market.terms import load_terms
+        >>> contract = load_terms(Path('market/market.toml')).chain.contract
+        >>> chain = open_file(Path('market/chain.sqlite'))
+        >>> trading = open_trading(chain, contract)
+        >>> trading.epoch_count(), trading.read_epoch(1).phase.name, len(trading.bought(1))
+        (1, 'SETTLED', 4)
+        >>> buyer, seller, *_ = chain.accounts
+        >>> epoch = trading.new_epoch(amount=10**18, account=buyer).epoch
+        >>> done = trading.commit_model(epoch, digest=bytes(range(32)), account=seller)
+        >>> trading.read_provider(epoch, seller.address).state.name
+        'COMMITTED'
+        >>> trading.events(ev.ModelCommitted, epoch=epoch)[0].provider == seller.address
+        True
+        >>> chain.close()
+    """
 
     scheme: ClassVar[str]
     published: ClassVar[type[ev.ModelPublished | ev.RootPublished]]  # the event of a new model
@@ -103,7 +134,7 @@ class Trading(ABC):
     def commit_models(
         self, epoch: int, *, entries: Sequence[SignedCommit], account: LocalAccount, key: str | None = None
     ) -> Done:
-        """Send what providers signed; who has committed already is skipped."""
+        """Send what providers signed; whoever has committed already is skipped."""
         words = [(to_checksum_address(e.provider), e.digest, signature_words(e.signature)) for e in entries]
         return self.send(self._f.commit_models(epoch, words), account, 0, key)
 
@@ -114,7 +145,7 @@ class Trading(ABC):
     def claim_rewards(
         self, epoch: int, *, payees: Sequence[SignedClaim], account: LocalAccount, key: str | None = None
     ) -> Done:
-        """Have providers paid; who is owed nothing is skipped."""
+        """Have providers paid; whoever is owed nothing is skipped."""
         words = [
             (*addresses([payee.provider, payee.receiver or payee.provider]), signature_words(payee.signature))
             for payee in payees
@@ -138,7 +169,7 @@ class Trading(ABC):
     def read_epoch(self, epoch: int, *, deep: bool = False) -> EpochState:
         """An epoch as it stands at the latest block, or (`deep`) at the latest that counts."""
         raw = ask(self._f.read_epoch(epoch), at=self._at(deep))
-        values = dict(zip(_names(EpochState)[1:], raw, strict=True))
+        values = dict(zip(field_names(EpochState)[1:], raw, strict=True))
         values["phase"] = Phase(values["phase"])
         return EpochState(number=epoch, **values)
 
@@ -146,7 +177,7 @@ class Trading(ABC):
         """A provider's standing at the latest block, or (`deep`) at the latest that counts."""
         raw = ask(self._f.read_provider(epoch, to_checksum_address(provider)), at=self._at(deep))
         values = named(raw, ProviderState)
-        return ProviderState(**{**values, "state": State(values["state"])})
+        return ProviderState(**{**values, "state": SaleState(values["state"])})
 
     def deadlines(self, epoch: int) -> Deadlines:
         """The last seconds of an epoch's windows."""
@@ -163,10 +194,6 @@ class Trading(ABC):
     def bought(self, epoch: int) -> list[str]:
         """Who was bought, in the order of purchase."""
         return [name for event in self.events(ev.Bought, epoch=epoch) for name in event.providers]
-
-    def model_digest(self) -> bytes:
-        """Digest of the current global model."""
-        return bytes(ask(self._f.model()))
 
     # --- is it ours? ------------------------------------------------------------------------------------------
 
@@ -227,52 +254,3 @@ class Trading(ABC):
         """Send a call of the contract and decode what it said."""
         receipt = self.chain.send(call, account=account, value=value, key=key)
         return Done(receipt, ev.decode(self.contract, receipt.logs))
-
-
-def put(
-    chain: Chain, name: str, arguments: tuple[object, ...], *, account: LocalAccount, key: str | None = None
-) -> Receipt:
-    """Deploy the contract of `<name>.vy`; the receipt names its address."""
-    code = compiled(name)
-    factory = chain.web3.eth.contract(abi=list(code.abi), bytecode=code.bytecode)
-    receipt = chain.send(factory.constructor(*arguments), account=account, key=key)
-    if receipt.contract is None:
-        raise ChainError(f"the chain named no contract for {receipt.transaction}")
-    return receipt
-
-
-def put_along(chain: Chain, name: str, *, account: LocalAccount, key: str | None) -> str:
-    """Deploy a contract that a market will name; its address."""
-    return str(put(chain, name, (), account=account, key=None if key is None else f"{key}/{name}").contract)
-
-
-def ask(call: ContractFunction, *, at: BlockIdentifier = "latest") -> Any:
-    """What a contract says; a question that it refuses is refused like a call."""
-    try:
-        return call.call(block_identifier=at)
-    except ContractLogicError as error:
-        raise RevertedError(str(error.message)) from error
-
-
-def words(value: object) -> tuple[object, ...]:
-    """A dataclass as the contract's struct of the same fields."""
-    return tuple(getattr(value, name) for name in _names(type(value)))
-
-
-def named(values: Sequence[object], kind: type) -> Json:
-    """A contract's struct by the names of our dataclass, whose fields are the same in the same order."""
-    return dict(zip(_names(kind), values, strict=True))
-
-
-def addresses(providers: Sequence[str]) -> list[ChecksumAddress]:
-    """Addresses with their checksums, as web3 wants them.
-
-    Examples:
-        >>> addresses(['0xd8da6bf26964af9d7eed9e03e53415d37aa96045'])
-        ['0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045']
-    """
-    return [to_checksum_address(provider) for provider in providers]
-
-
-def _names(kind: type) -> list[str]:
-    return [field.name for field in fields(kind)]

@@ -10,6 +10,7 @@ import traceback
 from typing import Annotated
 
 import typer
+from typer.main import get_command
 
 from martfl import __version__, extras, waiting
 from martfl.cli import acquirer, bench, ceremony, lab, model, provider, wallet
@@ -17,6 +18,7 @@ from martfl.cli.audit import audit
 from martfl.cli.dashboard import dashboard, report
 from martfl.cli.demo import demo
 from martfl.cli.doctor import doctor
+from martfl.cli.helping import restore_help
 from martfl.cli.init import init
 from martfl.cli.telling import Lines, say
 from martfl.errors import MartflError
@@ -41,8 +43,13 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def configure(
-    verbose: Annotated[int, typer.Option("-v", "--verbose", count=True, help="Log more; repeat for debugging.")] = 0,
-    version: Annotated[bool, typer.Option("--version", is_eager=True, callback=_show_version)] = False,
+    verbose: Annotated[
+        int,
+        typer.Option("-v", "--verbose", count=True, metavar=" ", show_default=False, help="Log more; twice: all."),
+    ] = 0,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version.")
+    ] = False,
 ) -> None:
     """Buy and sell model updates instead of raw data."""
     level = [logging.WARNING, logging.INFO, logging.DEBUG][min(verbose, 2)]
@@ -54,7 +61,7 @@ def main() -> None:
     """Run the command; a known error becomes one line on stderr and exit code 2."""
     try:
         with waiting.heard(waiting.TimeLeft(say)):
-            app()
+            restore_help(get_command(app))()
     except (MartflError, OSError) as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)

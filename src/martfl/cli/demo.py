@@ -38,7 +38,7 @@ DELAY = (
 
 @dataclass(frozen=True, kw_only=True)
 class MarketOptions:
-    """What kind of market it is. What is not chosen is as the task's demo has it."""
+    """What kind of market it is. Whatever is not chosen is as in the task's own demo."""
 
     task: Annotated[str, typer.Option(help="digits, hospitals, or lora (a language model).")] = "digits"
     providers: Annotated[int | None, typer.Option(help="How many providers sell digits (10).")] = None

@@ -63,21 +63,42 @@ def init(
     if out.exists():
         raise InputError(f"{out} exists already; name another file with --out")
     asking = choices == Choices() and sys.stdin.isatty() and not as_json
-    terms = _terms(_answers(choices, asking=asking))
+    given = {field: value for field in QUESTIONS if (value := getattr(choices, field)) is not None}
+    usual = {field: default for field, (_, default) in QUESTIONS.items()} | given
+    terms = _ask(usual) if asking else _terms(usual)
     out.write_text(commented(terms), encoding="utf-8")
     result = {"terms": str(out), "terms_hash": "0x" + terms.hash.hex(), "deposit": terms.money.deposit}
     emit(result, as_json=as_json, render=lambda: _next(out, terms, config))
 
 
-def _answers(choices: Choices, *, asking: bool) -> dict[str, str]:
-    def answer(field: str) -> str:
-        given: str | None = getattr(choices, field)
-        question, usual = QUESTIONS[field]
-        if given is not None or not asking:
-            return usual if given is None else given
-        return str(typer.prompt(question, default=usual, err=True))
+def _ask(said: dict[str, str]) -> "Terms":
+    """Terms from a person's answers; what breaks a rule is asked for again, with the other answers kept."""
+    from martfl.errors import MartflError
 
-    return {field: answer(field) for field in QUESTIONS}
+    for field, (question, _) in QUESTIONS.items():
+        said |= {field: _answer(field, question, said[field])}
+    try:
+        return _terms(said)
+    except MartflError as error:
+        typer.echo(f"error: {error}", err=True)
+        return _ask(said)
+
+
+def _answer(field: str, question: str, usual: str) -> str:
+    from martfl.amounts import parse_coins
+    from martfl.errors import MartflError
+
+    while True:
+        said = str(typer.prompt(question, default=usual, err=True))
+        try:
+            if field in ("reward", "ask"):
+                parse_coins(said)
+            elif field in ("penalty", "training", "window"):
+                _number(field, said)
+        except MartflError as error:
+            typer.echo(f"error: {error}", err=True)
+        else:
+            return said
 
 
 def _terms(said: dict[str, str]) -> "Terms":

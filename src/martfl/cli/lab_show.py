@@ -138,7 +138,7 @@ def show_figure(
     file: Annotated[Path, typer.Argument(help="An experiment file.")],
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("runs"),
     only: Annotated[list[str] | None, typer.Option(help="Runs with KEY=VALUE; repeatable.")] = None,
-    to: Annotated[Path | None, typer.Option(help="Where to write it: .png, .svg or .pdf.")] = None,
+    to: Annotated[Path | None, typer.Option(help="Where: .png, .svg or .pdf; .csv for its numbers.")] = None,
     keep_old: KeepOld = False,
     json: JsonFlag = False,
 ) -> None:

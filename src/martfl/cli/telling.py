@@ -1,4 +1,4 @@
-"""What an acquirer does, told to people while it does it: a line for each step, from what the journal says of it."""
+"""What an acquirer does, told while it does it: one line for each step, from what the journal says of it."""
 
 import logging
 import time

@@ -16,7 +16,8 @@ from martfl.dashboard.words import role_of
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 640, 72, 20, 18, 42
 INSET = 14  # from the left edge to the first point, so that the two axes' labels stay apart
 MOST_NAMES = 24  # beyond this many points names would only hide them
-LONGEST_TAG, LETTER, MOST_LEVELS = 12, 7.0, 5  # letters of a name, their width, and how many names stand above another
+LONGEST_TAG, LETTER, LINE, MOST_LEVELS = 12, 7.0, 11, 5  # letters of a name, their width, height, and names in a pile
+MARK = 6  # half the width of a mark
 SCORED = ("provider", "address", "decision", "score", "weight")
 
 
@@ -91,14 +92,11 @@ def score_chart(epoch: EpochStory, names: Mapping[str, str]) -> Html:
     order = sorted(turns, key=lambda turn: turn.score or 0.0)
     marks = [_mark(turn, across.at(turn.score or 0.0), up.at(turn.weight), names[turn.provider]) for turn in order]
     few = len(turns) <= MOST_NAMES
-    tags = []
-    for row in ([t for t in order if t.weight], [t for t in order if not t.weight]):
-        places = [(across.at(t.score or 0.0), up.at(t.weight), names[t.provider][:LONGEST_TAG]) for t in row]
-        levels = _levels([(_centre(x), name) for x, _, name in places])
-        tags += [_tag(*place, level) for place, level in zip(places, levels, strict=True)]
+    places = [(across.at(t.score or 0.0), up.at(t.weight), names[t.provider][:LONGEST_TAG]) for t in order]
+    tags = _tags(places) if few else []
     axis = _text((LEFT + WIDTH - RIGHT) / 2, height - 3, "score: cosine with the baseline", class_="axis middle")
     title = f"Scores and weights of epoch {epoch.number}"
-    picture = _svg(height, title, [*grid, *ticks, *marks, *(tags if few else []), axis])
+    picture = _svg(height, title, [*grid, *ticks, *marks, *tags, axis])
     roles = dict.fromkeys(role_of(turn) for turn in turns)
     legend = h("ul", [h("li", _swatch(role), role) for role in roles], class_="legend")
     rows = [(names[turn.provider], turn.provider, role_of(turn), turn.score, turn.weight) for turn in turns]
@@ -182,25 +180,36 @@ def _mark(turn: Turn, x: float, y: float, name: str) -> Html:
     return h("g", h("title", f"{name}: {role}"), shape, transform=f"translate({x:.1f} {y:.1f})", class_="mark", **who)
 
 
-def _tag(x: float, y: float, name: str, level: int) -> Html:
-    return _text(_centre(x), y - 9 - 11 * level, name, class_="tag middle")
-
-
-def _centre(x: float) -> float:
-    return min(max(x, LEFT + 24), WIDTH - RIGHT - 24)
-
-
-def _levels(tags: Sequence[tuple[float, str]]) -> list[int]:
-    """How high each name stands: as low as it can without touching one before it. Places rise from left to right."""
-    ends: list[float] = []  # where the last name of each level ends
+def _tags(places: Sequence[tuple[float, float, str]]) -> list[Html]:
+    """A name above each mark, as low as it can stand without touching a mark or a name; a pile reads as its marks."""
+    taken = [Box(x, MARK, y - MARK, y + MARK) for x, y, _ in places]
     found = []
-    for x, name in tags:
-        half = LETTER * len(name) / 2
-        free = [level for level, end in enumerate(ends) if end < x - half]
-        level = free[0] if free else len(ends)
-        ends[level:] = [x + half, *ends[level + 1 :]]
-        found.append(min(level, MOST_LEVELS - 1))
+    for x, y, name in sorted(places, key=lambda place: (-place[1], place[0])):  # from the bottom
+        levels = [_tag_box(x, y - 9 - LINE * level, name) for level in range(MOST_LEVELS)]
+        box = next((one for one in levels if not any(one.touches(other) for other in taken)), levels[-1])
+        taken.append(box)
+        found.append(_text(box.x, box.low, name, class_="tag middle"))
     return found
+
+
+@dataclass(frozen=True)
+class Box:
+    """Room that is taken: around `x`, from `high` down to `low`."""
+
+    x: float
+    half: float
+    high: float
+    low: float
+
+    def touches(self, other: "Box") -> bool:
+        """Whether the two have room in common."""
+        beside = abs(self.x - other.x) >= self.half + other.half
+        return not (beside or self.low <= other.high or other.low <= self.high)
+
+
+def _tag_box(x: float, y: float, name: str) -> Box:
+    half = LETTER * len(name) / 2
+    return Box(min(max(x, LEFT + half), WIDTH - RIGHT - half), half, y - LINE + 1, y)
 
 
 def _swatch(role: str) -> Html:

@@ -12,7 +12,7 @@ HERE = (DeliveryState.LISTED, DeliveryState.ACCEPTED, DeliveryState.REVEALED)
 
 
 def find_checks(steps: Steps, turns: Sequence[Turn], *, sampled: bool) -> tuple[CheckCount, ...]:
-    """Those that there was something to check in."""
+    """The checks of an epoch, as far as there was something to check."""
     found = [*_before(steps), *_bought(steps, turns), *_after(steps, sampled=sampled)]
     return tuple(CheckCount(who=who, kind=kind, passed=passed, of=of) for who, kind, passed, of in found if of)
 
@@ -27,7 +27,7 @@ def _before(steps: Steps) -> Found:
 
 
 def _bought(steps: Steps, turns: Sequence[Turn]) -> Found:
-    """Judged once the rule has decided: before, keys may be under way."""
+    """Counted once the rule has decided: before that, keys may still be under way."""
     if steps.one(Selected) is None:
         return
     bought = [turn for turn in turns if turn.delivery is not DeliveryState.NONE]

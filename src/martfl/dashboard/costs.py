@@ -38,7 +38,7 @@ STEPS = {
 
 
 def money_flow(story: Story) -> Html:
-    """Deposits in; prices, bonus, refunds, what is forfeited and what is still held out."""
+    """Deposits come in; prices, bonus and refunds go out; the rest is forfeited or still held."""
     total = [sum(values) for values in zip(*(_amounts(epoch) for epoch in story.epochs), strict=True)] or [0] * 7
     named = dict(zip(MONEY, total, strict=True))
     note = (
@@ -106,7 +106,7 @@ def checks(story: Story) -> Html:
     names = [h("th", name, scope="col") for name in ("who", "checked that")]
     head = h("tr", names, h("th", "passed", scope="col", class_="number"))
     rows = [_check(who, what, *total[who, what]) for who, what in total]
-    note = "Nobody is asked to trust anybody. “Did not pass” includes who did not answer."
+    note = "Nobody is asked to trust anybody. “Did not pass” includes those who did not answer."
     return section(
         "checks", "What was checked, and by whom", h("p", note), h("table", h("thead", head), h("tbody", rows))
     )

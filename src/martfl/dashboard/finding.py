@@ -22,7 +22,7 @@ class Traits(TypedDict):
 
 
 def traits(name: str, address: str, turns: Iterable[Turn]) -> Traits:
-    """By what a line is found: a name, an address, and what happened in the epochs that it tells of."""
+    """What a line is found by: a name, an address, and what happened in the epochs that it tells of."""
     found = {kind for turn in turns for kind in _kinds(turn)}
     return {"data_find": f"{name} {address}", "data_kinds": " ".join(kind for kind in KINDS if kind in found)}
 

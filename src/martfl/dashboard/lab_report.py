@@ -69,7 +69,7 @@ def _summary(records: Sequence[RunResult]) -> Html:
 
 
 def _shared(records: Sequence[RunResult]) -> Json:
-    """Settings in which all runs agree."""
+    """The settings that all runs share."""
     first, *others = [asdict(record.config) for record in records]
     return {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
 
@@ -122,7 +122,9 @@ def _curves(store: Store, records: Sequence[RunResult]) -> Html:
 
 
 def _rendered(experiment: Path, folder: Path) -> list[Html]:
+    from martfl.lab.drawn import to_csv as figure_csv
     from martfl.lab.render import load_results, render_figure, render_table
+    from martfl.lab.tables import to_csv as table_csv
 
     results = load_results(experiment, out=folder.resolve().parent)
     found = []
@@ -131,12 +133,25 @@ def _rendered(experiment: Path, folder: Path) -> list[Html]:
         head = h("tr", [h("th", name) for name in grid.header])
         rows = [h("tr", [h("td", cell) for cell in line]) for line in grid.lines()]
         table = h("div", h("table", h("thead", head), h("tbody", rows)), class_="scroll", tabindex=0)
-        found.append(section("table", grid.title, table, [h("p", note, class_="note") for note in grid.notes]))
+        link = h("p", _saved("table.csv", "text/csv", table_csv(grid).encode()))
+        found.append(section("table", grid.title, table, [h("p", note, class_="note") for note in grid.notes], link))
     if "figure" in results.experiment.meta:
-        stream = io.BytesIO()
-        render_figure(results).savefig(stream, format="svg")
-        source = "data:image/svg+xml;base64," + base64.b64encode(stream.getvalue()).decode()
-        title = results.experiment.title
-        link = h("p", h("a", "Save as SVG", href=source, download="figure.svg"))
-        found.append(section("figure", "Figure", h("div", h("img", src=source, alt=title), class_="paper"), link))
+        stream, canvas = io.BytesIO(), render_figure(results)
+        canvas.savefig(stream, format="svg")
+        picture = h("img", src=_data("image/svg+xml", stream.getvalue()), alt=results.experiment.title)
+        links = [
+            _saved("figure.svg", "image/svg+xml", stream.getvalue()),
+            ", ",
+            _saved("figure.csv", "text/csv", figure_csv(canvas).encode()),
+        ]
+        found.append(section("figure", "Figure", h("div", picture, class_="paper"), h("p", links)))
     return found
+
+
+def _saved(name: str, kind: str, content: bytes) -> Html:
+    """A link that holds the file itself."""
+    return h("a", f"Save as {name}", href=_data(kind, content), download=name)
+
+
+def _data(kind: str, content: bytes) -> str:
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"

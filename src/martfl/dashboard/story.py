@@ -148,12 +148,12 @@ class EpochStory:
 
     @property
     def paid(self) -> int:
-        """To all providers together."""
+        """What all providers together were paid."""
         return sum(turn.paid or 0 for turn in self.turns)
 
     @property
     def bonus(self) -> int:
-        """Of that, by weight."""
+        """The part of it that went by weight."""
         return sum(turn.bonus for turn in self.turns)
 
     @property
@@ -163,7 +163,7 @@ class EpochStory:
 
     @property
     def held(self) -> int:
-        """Put in, and neither taken out nor forfeited yet."""
+        """What was paid in, and is neither taken out nor forfeited yet."""
         return self.deposit - self.paid - self.refunded - self.forfeited
 
     def gas(self) -> dict[str, int]:

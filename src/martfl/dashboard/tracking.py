@@ -1,7 +1,4 @@
-"""Results as TensorBoard events, for people who follow all their experiments there. Needs the extra `tracking`.
-
-Off unless asked for: after a run with `track`, or while a lab runs with `TrackingListener`.
-"""
+"""Results as TensorBoard events, for people who follow all their experiments there. Needs the extra `tracking`."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,12 +11,8 @@ from martfl.dashboard.report import is_lab
 from martfl.dashboard.story import EpochStory
 from martfl.dashboard.words import label
 from martfl.errors import InputError
-from martfl.lab.config import RunConfig
-from martfl.lab.metrics import RoundRow
-from martfl.lab.result import RunResult
-from martfl.lab.store import COLUMNS, Store
+from martfl.lab.store import Store
 from martfl.lab.suite import describe
-from martfl.lab.workers import Listener
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
@@ -56,50 +49,15 @@ def track_lab(folder: Path, out: Path) -> Path:
     return out
 
 
-class TrackingListener(Listener):
-    """Writes every round of a lab's runs as it ends."""
-
-    def __init__(self, out: Path) -> None:
-        self.out = out
-        self._board: SummaryWriter | None = None
-
-    def start(self, config: RunConfig) -> None:
-        """A new run, in a folder of its own."""
-        self.close()
-        self._board = _open(self.out / _file_name(describe(config), config.identity()))
-
-    def round(self, config: RunConfig, row: RoundRow) -> None:
-        """Its figures."""
-        assert self._board is not None  # `start` came before
-        _add_row(self._board, {name: getattr(row, name) for name in COLUMNS}, row.round)
-
-    def done(self, result: RunResult) -> None:
-        """The run is over."""
-        self.close()
-
-    def close(self) -> None:
-        """Write what is left."""
-        if self._board is not None:
-            self._board.close()
-            self._board = None
-
-
 @contextmanager
 def writer(out: Path) -> Iterator["SummaryWriter"]:
     """An event file in `out`."""
-    board = _open(out)
-    try:
-        yield board
-    finally:
-        board.close()
-
-
-def _open(out: Path) -> "SummaryWriter":
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
         raise InputError("TensorBoard events need the extra: pip install 'martfl[tracking]'") from error
-    return SummaryWriter(str(out))
+    with SummaryWriter(str(out)) as board:
+        yield board
 
 
 def _epoch_values(epoch: EpochStory) -> dict[str, float]:

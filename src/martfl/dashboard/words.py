@@ -114,7 +114,7 @@ def transaction_link(story: Story, key: str) -> Html:
 
 
 def role_of(turn: Turn) -> str:
-    """The role that is shown: whoever was caught is that first."""
+    """The role that is shown: of whoever was caught, that it was caught."""
     return "caught" if turn.offence else turn.role
 
 

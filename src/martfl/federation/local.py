@@ -14,7 +14,13 @@ Handler = Callable[[bytes], bytes]
 
 @dataclass
 class LocalLink:
-    """Calls each provider's handler; one that raises did not answer."""
+    """Calls each provider's handler; one that raises did not answer.
+
+    Examples:
+        >>> link = LocalLink({'Alder': bytes.upper, 'Birch': lambda request: None})
+        >>> link.ask({'Alder': b'train', 'Birch': b'train'}, kind='train', seconds=5)
+        {'Alder': b'TRAIN'}
+    """
 
     handlers: Mapping[str, Handler]
     workers: int = 2
@@ -41,7 +47,7 @@ class LocalLink:
 
 
 class ChainWatcher(Protocol):
-    """Who must look at the chain in time."""
+    """A party that must look at the chain in time."""
 
     def due(self) -> int | None:
         """The next second at which it must."""
@@ -52,13 +58,21 @@ class ChainWatcher(Protocol):
 
 @dataclass(frozen=True)
 class EmbeddedClock:
-    """The embedded chain has no time of its own: waiting means moving it on, past nobody's moment to look."""
+    """The embedded chain has no time of its own: waiting moves it on, with a stop wherever somebody must look.
+
+    Examples:
+        >>> chain = EmbeddedChain()
+        >>> start = chain.now()
+        >>> EmbeddedClock(chain).wait_until(start + 3600)
+        >>> chain.now() - start
+        3600
+    """
 
     chain: EmbeddedChain
     watchers: Sequence[ChainWatcher] = ()
 
     def wait_until(self, timestamp: int) -> None:
-        """Travel there, if it is not past, with a halt wherever somebody must look at the chain."""
+        """Travel there, if it is not past, and stop wherever somebody must look at the chain."""
         self._look()
         while (now := self.chain.now()) < timestamp:
             moments = [due for watcher in self.watchers if (due := watcher.due()) is not None and due > now]

@@ -21,7 +21,16 @@ Precision = Literal["fp32", "tf32", "bf16"]
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Names and numbers of one run. None means: as in the dataset's preset."""
+    """Names and numbers of one run. None means: as in the dataset's preset.
+
+    Examples:
+        >>> config = RunConfig(dataset='digits', attack='sign-randomizing', malicious=0.3)
+        >>> config.filled().participants, config.threat
+        (10, 'sign-randomizing')
+        >>> again = RunConfig(attack='sign-randomizing', malicious=0.3, label='another name')
+        >>> config.identity() == again.identity()
+        True
+    """
 
     dataset: str = "digits"
     rule: str = "martfl"
@@ -139,7 +148,14 @@ def _choices(hint: object) -> list[object]:
 
 
 def check_config(config: RunConfig) -> None:
-    """Refuse what cannot be run, before any data are loaded."""
+    """Refuse what cannot be run, before any data are loaded.
+
+    Examples:
+        >>> check_config(RunConfig(malicious=0.3))
+        Traceback (most recent call last):
+            ...
+        martfl.errors.InputError: malicious = 0.3 needs an attack, got none
+    """
     preset_of(config.dataset)  # refuses an unknown one
     full = config.filled()
     if full.model not in MODELS:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from martfl.errors import InputError
+from martfl.lab.drawn import to_csv
 from martfl.lab.paper import published
 from martfl.lab.tables import Outcome, distinct, summarise, text_of
 from martfl.palette import SERIES
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-FORMATS = (".png", ".svg", ".pdf")
+FORMATS = (".png", ".svg", ".pdf", ".csv")
 Style = dict[str, Any]  # of matplotlib
 NOTES = {".png": "Description", ".svg": "Description", ".pdf": "Subject"}
 MARKERS = "osD^vP*Xhd<>p"
@@ -118,10 +119,13 @@ def draw(
 
 
 def save(canvas: Canvas, path: Path, *, note: str = "") -> Path:
-    """Write the figure, a note among its metadata; the ending chooses the format."""
+    """Write the figure, a note among its metadata; the ending chooses the format: a picture, or its numbers."""
     if path.suffix not in FORMATS:
         raise InputError(f"a figure is written as one of {', '.join(FORMATS)}, got {path.name!r}")
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".csv":
+        path.write_text(to_csv(canvas), encoding="utf-8")
+        return path
     canvas.savefig(path, dpi=150, metadata={NOTES[path.suffix]: note} if note else None)
     return path
 

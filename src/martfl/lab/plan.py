@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from pathlib import Path
 from martfl.errors import InputError
 from martfl.lab.config import RunConfig
 from martfl.lab.runner import unfinished
-from martfl.lab.suite import load_experiment, select
+from martfl.lab.suite import load_experiment, read_toml, select
 from martfl.lab.workers import Job
 from martfl.values import Settings
 
@@ -51,12 +50,7 @@ class ExperimentPlan:
 
 def load_plan(path: Path, *, out: Path, experiments: Path | None = None) -> ExperimentPlan:
     """Read a plan beside its experiments (the folder above its own), and what of it is done in `out`."""
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"no plan {path}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} is not TOML: {error}") from None
+    content = read_toml(path, what="plan")
     folder = experiments or path.resolve().parent.parent
     steps: list[PlanStep] = []
     taken: set[tuple[Path, str]] = set()

@@ -18,7 +18,14 @@ Status = Literal["done", "diverged", "failed"]  # diverged: the model left the f
 
 @dataclass(frozen=True)
 class RunResult:
-    """A finished run. Shares are in [0, 1]; None where nothing was measured."""
+    """A finished run. Shares are in [0, 1]; None where nothing was measured.
+
+    Examples:
+        >>> from martfl.lab.experiment import run_experiment
+        >>> result = run_experiment(RunConfig(dataset='digits', rounds=1))
+        >>> result.old, result.measures()['rounds']
+        (False, 1)
+    """
 
     config: RunConfig
     status: Status
@@ -74,7 +81,12 @@ MEASURES = tuple(
 
 
 def key_of(config: RunConfig, made: Provenance) -> str:
-    """The name of what this code makes of this run."""
+    """The name of what this code makes of this run.
+
+    Examples:
+        >>> key_of(RunConfig(), UNKNOWN).startswith(RunConfig().identity())
+        True
+    """
     return f"{config.identity()}-{made.code}"
 
 
@@ -90,7 +102,16 @@ def best_round(history: Sequence[RoundRow]) -> int | None:
 
 
 def summarise(config: RunConfig, history: Sequence[RoundRow], *, diverged: bool, made: Provenance) -> RunResult:
-    """The result of a history of rounds."""
+    """The result of a history of rounds.
+
+    dac, inclusiveness and robustness are means over rounds; fall = best accuracy − lowest of the last third
+
+    Examples:
+        >>> history = [RoundRow(1, mta=0.5, dac=1.0), RoundRow(2, mta=0.8, dac=0.5)]
+        >>> result = summarise(RunConfig(rounds=2), history, diverged=False, made=UNKNOWN)
+        >>> result.mta, result.dac
+        (0.8, 0.75)
+    """
     evaluated = [] if diverged else [row for row in history if row.mta is not None]
     best, last = best_round(history), evaluated[-1] if evaluated else RoundRow(len(history))
     reported = next((row for row in evaluated if row.round == best), last) if config.patience else last

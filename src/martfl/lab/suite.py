@@ -30,14 +30,19 @@ class Experiment:
     meta: Settings = field(default_factory=dict)  # the rest of the file
 
 
-def load_experiment(path: Path, *, overrides: Settings | None = None, seeds: Sequence[int] | None = None) -> Experiment:
-    """Read and check a file; `overrides` replace settings and axes of the same name, `seeds` the axis of seeds."""
+def read_toml(path: Path, *, what: str) -> Settings:
+    """The content of a TOML file; an error says what it should have been."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError(f"no experiment file {path}") from None
+        raise InputError(f"no {what} {path}") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path} is not TOML: {error}") from None
+
+
+def load_experiment(path: Path, *, overrides: Settings | None = None, seeds: Sequence[int] | None = None) -> Experiment:
+    """Read and check a file; `overrides` replace settings and axes of the same name, `seeds` the axis of seeds."""
+    content = read_toml(path, what="experiment file")
     base = _part(content.get("run", {}), "run", path)
     grids = content.get("grid", {})
     runs: dict[str, RunConfig] = {}

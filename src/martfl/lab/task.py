@@ -18,6 +18,7 @@ from martfl.arrays import Array, Reals
 from martfl.errors import InputError
 from martfl.lab.data import load_dataset, preset_of
 from martfl.lab.models import Model, make_model
+from martfl.lab.threads import one_thread
 from martfl.tasks.layout import Layout, Part, Vector
 from martfl.tasks.measures import Quality, class_quality, log_chance
 from martfl.tasks.protocol import Task
@@ -46,9 +47,9 @@ class LabTask(Task):
         """A fresh model; the same for everybody who reads the same terms."""
         return self.model.start(np.random.default_rng(self.seed)).numpy()
 
+    @one_thread()
     def train(self, model: Vector, data: Rows, *, seed: int) -> Vector:
         """Local epochs of mini-batches in an order drawn from `seed`."""
-        torch.set_num_threads(1)  # small models gain nothing from more, and a market's parties share the machine
         rng = np.random.default_rng([self.seed, seed])
         start = torch.from_numpy(np.asarray(model, dtype=np.float32))
         flat = start.clone().requires_grad_()

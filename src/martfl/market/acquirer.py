@@ -43,7 +43,16 @@ GENESIS = 0  # the journal's epoch for what concerns the whole market
 
 
 def contract_terms(terms: Terms, settler: Settler, initial: Reals, acquirer: str) -> ContractTerms:
-    """The part of the terms that the contract enforces."""
+    """The part of the terms that the contract enforces.
+
+    Examples:
+        >>> from martfl.market.settling import make_settler
+        >>> from martfl.market.terms import read_terms
+        >>> terms = read_terms({'name': 'heart', 'task': {'entry': 'martfl.tasks.hospitals:heart'}})
+        >>> posted = contract_terms(terms, make_settler(terms, parameters=3), np.zeros(3), '0x' + '11' * 20)
+        >>> posted.terms_hash == terms.hash, posted.settlement.layout.parameters
+        (True, 3)
+    """
     times, money = terms.deadlines, terms.money
     return ContractTerms(
         acquirer=acquirer,
@@ -63,14 +72,39 @@ def contract_terms(terms: Terms, settler: Settler, initial: Reals, acquirer: str
 def deploy_market(
     chain: Chain, *, terms: Terms, settler: Settler, initial: Reals, account: LocalAccount, key: str | None = None
 ) -> Trading:
-    """Put the market's contract on chain; with a `key`, once."""
+    """Put the market's contract on chain; with a `key`, once.
+
+    Examples:
+        >>> from martfl.chain.embedded import EmbeddedChain
+        >>> from martfl.market.settling import make_settler
+        >>> from martfl.market.terms import read_terms
+        >>> terms = read_terms({'name': 'heart', 'task': {'entry': 'martfl.tasks.hospitals:heart'}})
+        >>> chain = EmbeddedChain(accounts=1)
+        >>> parts = {'terms': terms, 'settler': make_settler(terms, parameters=3), 'initial': np.zeros(3)}
+        >>> trading = deploy_market(chain, **parts, account=chain.accounts[0], key='deploy')
+        >>> again = deploy_market(chain, **parts, account=chain.accounts[0], key='deploy')
+        >>> trading.address == again.address
+        True
+    """
     posted = contract_terms(terms, settler, initial, account.address)
     return deploy_trading(chain, terms=posted, account=account, key=key)
 
 
 @dataclass
 class Acquirer:
-    """One buyer in one market."""
+    """One buyer in one market.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from martfl.demo.build import open_demo
+        >>> from martfl.demo.options import remembered_options
+        >>> market = Path('market')
+        >>> with open_demo(remembered_options(market), market) as demo:
+        ...     buyer = demo.acquirer
+        ...     buyer.run(1)  # was done before: every step is recalled
+        ...     buyer.finished(), len(buyer.known(before=2)), len(buyer.model_file(1)) > 0
+        (1, 3, True)
+    """
 
     terms: Terms
     task: Task
@@ -171,13 +205,13 @@ class Acquirer:
     # --- what it knows -------------------------------------------------------------------------------------------
 
     def excluded(self, name: str, *, before: int) -> bool:
-        """Whether a provider's offences in the epochs before are too many for the terms."""
+        """Whether a provider's offences in earlier epochs are too many for the terms."""
         limit = self.terms.reputation.exclude_after
         offences = [r for r in self.journal.remarks(subject=name) if r.kind in OFFENCES and r.epoch < before]
         return limit > 0 and len(offences) >= limit
 
     def known(self, *, before: int) -> dict[str, Standing]:
-        """Who was in an aggregate of an epoch before, since when, and what it was last bought for."""
+        """Who was in the aggregate of an earlier epoch, since which one, and what it was last bought for."""
         first, paid = dict[str, int](), dict[str, int]()
         for epoch in range(1, before):
             posted = self.journal.recall(epoch, ModelPosted)

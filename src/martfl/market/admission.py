@@ -1,9 +1,9 @@
 """Whom an epoch is traded with, before the rule sees anybody.
 
-A wallet costs nothing, and an ask is what somebody writes. So nobody is dealt with who asks for much of the reward
-alone; and nobody is priced out by wallets that came after it, or that ask for nothing. Newcomers have a part of the
-reward and of the places, however many come; who of them, is drawn by lot. What a rule would spend on more newcomers, it
-spends on those who are known.
+A wallet costs nothing, and an ask is what somebody writes. So whoever alone asks for much of the reward is
+not dealt with; and nobody is priced out by wallets that came later, or that ask for nothing. Newcomers share one part
+of the reward and of the places, however many come; which of them get a place is drawn by lot. What a rule would spend
+on more newcomers, it spends on those who are known.
 """
 
 import math

@@ -27,10 +27,10 @@ class ExchangeAudit:
             earlier = self.before.opened.event
             assert isinstance(earlier, ev.EpochOpened)
             expected = self.before.epoch if self.before.phase(at).stands else earlier.base
-        return event.base == expected, f"it starts from the model of epoch {event.base}, that of {expected} stood"
+        return event.base == expected, f"it starts from the model of epoch {event.base}, and that of {expected} stood"
 
     def commitments(self) -> Finding:
-        """Everybody committed once, and only who committed was bought."""
+        """Everybody committed once, and only those who committed were bought."""
         committed, bought = self.record.committed, self.record.history.bought(self.record.epoch)
         twice = len(self.record.history.of(ev.ModelCommitted, self.record.epoch)) - len(committed)
         good = not twice and len(bought) == len(set(bought)) and set(bought) <= set(committed)
@@ -81,7 +81,7 @@ class ExchangeAudit:
         return good, f"{len(values)} of {len(record.bought)} bought are in the model, weights sum to {sum(values)}"
 
     def deadlines(self) -> Finding:
-        """Every step after what it follows and not after its window."""
+        """Every step comes after the one that it follows, and not after its window."""
         record, times, first = self.record, self.record.times, self.record.times.commit + 1
         late = [
             *self._outside(ev.Deposited, record.opened.at, times.commit),
@@ -128,7 +128,7 @@ class ExchangeAudit:
         return self.settler.is_false(given["leaf"], secret=given["key"], seal=self.record.bought[name].seal, root=root)
 
     def _was_out(self, name: str) -> bool:
-        """Whether it was accepted or listed before it was refuted; a refuted one may be listed still."""
+        """Whether it was accepted or listed before it was refuted; a refuted one may still be listed."""
         said = [
             entry.block
             for kind in (ev.Accepted, ev.ModelPublished, ev.RootPublished)

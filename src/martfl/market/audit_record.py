@@ -86,7 +86,7 @@ class EpochRecord:
 
     @cached_property
     def accepted(self) -> set[str]:
-        """Of whom the acquirer said that it has the update."""
+        """Those whose update the acquirer says it has."""
         return {name for event in self.history.of(ev.Accepted, self.epoch) for name in event.providers}
 
     @cached_property

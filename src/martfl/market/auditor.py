@@ -43,7 +43,23 @@ class Check:
 def audit(
     trading: Trading, settler: Settler | None, model_files: Mapping[int, bytes], epoch: int | None = None
 ) -> list[Check]:
-    """All checks of one epoch, or of all; `model_files` maps epochs to the files that they published (0: initial)."""
+    """All checks of one epoch, or of all; `model_files` maps epochs to the files that they published (0: initial).
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from martfl.chain.embedded import open_file
+        >>> from martfl.chain.open import open_trading
+        >>> from martfl.market.settling import make_settler
+        >>> from martfl.market.task import make_task
+        >>> from martfl.market.terms import load_terms
+        >>> terms = load_terms(Path('market/market.toml'))
+        >>> settler = make_settler(terms, parameters=make_task(terms).layout.size)
+        >>> file = Path('market/acquirer/models/epoch-1.model').read_bytes()
+        >>> with open_file(Path('market/chain.sqlite')) as chain:
+        ...     checks = audit(open_trading(chain, terms.chain.contract), settler, {1: file})
+        >>> all(check.ok for check in checks), [check.name for check in checks[-3:]]
+        (True, ['model file', 'contract', 'balance'])
+    """
     history = read_history(trading)
     chosen = [e for e in history.epochs() if epoch in (None, e)]
     if epoch is not None and not chosen:

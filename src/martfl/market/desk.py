@@ -112,7 +112,7 @@ class Desk:
         return _single(self.settler.numbers.dequantise(self.purchases.here[name].values))
 
     def hardest_push(self, shares: Shares) -> str | None:
-        """Who pushes the parameter that is furthest from 0 further out, the hardest; None where nobody pushes hard.
+        """Of the parameter furthest from 0: who pushes it further out the hardest; None where nobody pushes hard.
 
         Hard is more than half of what an update may be. A model that stands at the edge of its range is otherwise a
         trap: whoever brought it there could have the next small step of anybody else count as a push, and would share

@@ -15,7 +15,7 @@ from functools import cached_property
 from martfl.chain import events as ev
 from martfl.chain.deployment import Deadlines
 from martfl.chain.network import RevertedError
-from martfl.chain.state import MAX_PROVIDERS, Offer, Phase, SignedCommit, State
+from martfl.chain.state import MAX_PROVIDERS, Offer, Phase, SaleState, SignedCommit
 from martfl.market import messages as ms
 from martfl.market.asking import Asking
 from martfl.market.desk import Desk
@@ -80,7 +80,7 @@ class Epoch:
             amount, trading = self.terms.money.deposit, self.act.trading
             done = trading.new_epoch(amount=amount, account=self.act.account, key=self.act.key("open"))
             if done.epoch != self.number:
-                raise MarketError(f"epoch {self.number} was to be opened, the chain opened {done.epoch}")
+                raise MarketError(f"epoch {self.number} was to be opened, but the chain opened {done.epoch}")
             state, times = trading.read_epoch(self.number), self.times
             windows = {"commit": times.commit, "buy": times.buy, "keys": times.keys, "publish": times.publish}
             return Opened(deposit=amount, reward=state.reward, **windows, sent=sent(done, "new_epoch"))
@@ -178,7 +178,9 @@ class Epoch:
         """
 
         def send() -> Acceptance:
-            open_ = {State.BOUGHT, State.REVEALED} if self.asking.now() <= self.times.keys else {State.REVEALED}
+            open_ = (
+                {SaleState.BOUGHT, SaleState.REVEALED} if self.asking.now() <= self.times.keys else {SaleState.REVEALED}
+            )
             named, read = sorted(purchases.here.keys() - shares.keys()), self.act.trading.read_provider
             chosen = tuple(name for name in named if read(self.number, name).state in open_)[:MAX_PROVIDERS]
             if not chosen:

@@ -77,20 +77,18 @@ class Guard:
             raise MarketError(f"the purchase in epoch {epoch} is not deep enough in the chain yet")
         last = self.windows.key_due(epoch)
         if self.trading.chain.next_second() > last:
-            raise MarketError(f"keys are given until second {last}; it will be on chain before the window ends")
+            raise MarketError(f"keys are given until second {last}; after that, they go on chain in time")
         self._check_means()
         return counted.price
 
     def _check_means(self) -> None:
-        """Only who could put its key on chain gives it away: whoever buys could deny that it came."""
+        """Raise unless we could put the key on chain ourselves: the buyer could deny that it came."""
         fee = int(self.trading.chain.web3.eth.get_block("latest").get("baseFeePerGas", 0))
-        needed, held = (
-            2 * fee * REVEAL_GAS * max(1, self.windows.keys()),
-            self.trading.chain.balance(self.account.address),
-        )
+        needed = 2 * fee * REVEAL_GAS * max(1, self.windows.keys())
+        held = self.trading.chain.balance(self.account.address)
         if held < needed and not self.trusting:
             raise MarketError(
-                f"a key is given by a wallet that could pay {needed} wei to reveal it and its others, it holds {held}"
+                f"whoever gives a key must have {needed} wei to reveal it and others with; this wallet has {held}"
             )
 
     def wait_for_depth(self, message: ms.Message) -> None:

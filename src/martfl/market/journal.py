@@ -59,6 +59,15 @@ class Journal:
     """One party's journal in a folder of its own. A writer holds the folder alone; readers may look at any time.
 
     The party's own threads may share it: each write is whole.
+
+    Examples:
+        >>> from martfl.market.steps import KeyGiven
+        >>> with Journal(Path('seller')) as journal:
+        ...     first = journal.once(1, KeyGiven, lambda: KeyGiven(price=10))
+        ...     again = journal.once(1, KeyGiven, lambda: KeyGiven(price=99))  # not run: the step is done
+        ...     journal.remark(1, 'Alder', 'false update', 'leaf 3')
+        ...     again.price, journal.remarks()[0].detail
+        (10, 'leaf 3')
     """
 
     def __init__(self, folder: Path, *, read_only: bool = False) -> None:

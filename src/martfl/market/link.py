@@ -8,7 +8,7 @@ from martfl.chain.network import Chain
 
 
 class Link(Protocol):
-    """Carries signed messages; who does not answer in time is missing from the answers."""
+    """Carries signed messages; whoever does not answer in time is missing from the answers."""
 
     def members(self) -> Sequence[str]:
         """The addresses that can be asked."""
@@ -28,7 +28,14 @@ class Clock(Protocol):
 
 
 class NoClock:
-    """For parties that act and never wait."""
+    """For parties that act and never wait.
+
+    Examples:
+        >>> NoClock().wait_until(1)
+        Traceback (most recent call last):
+            ...
+        NotImplementedError: this party does not wait
+    """
 
     def wait_until(self, timestamp: int) -> None:
         """Nothing waits here."""
@@ -40,7 +47,17 @@ class NoClock:
 
 
 class ChainClock:
-    """Waits for a chain that has its own time, and until no re-organisation can change what came before."""
+    """Waits for a chain that has its own time, and until no re-organisation can change what came before.
+
+    Examples:
+        >>> from martfl.chain.embedded import EmbeddedChain
+        >>> chain = EmbeddedChain()
+        >>> moment = chain.now()
+        >>> chain.travel(60)
+        >>> ChainClock(chain).wait_until(moment + 30)  # is past: it does not wait
+        >>> chain.now() - moment
+        60
+    """
 
     def __init__(self, chain: Chain, *, pause: float = 1.0) -> None:
         self.chain, self.pause = chain, pause
@@ -57,5 +74,13 @@ class ChainClock:
 
 
 def counted_time(chain: Chain) -> int:
-    """The time of the newest block that counts."""
+    """The time of the newest block that counts.
+
+    Examples:
+        >>> from martfl.chain.embedded import EmbeddedChain
+        >>> chain = EmbeddedChain()
+        >>> chain.travel(60)
+        >>> counted_time(chain) == chain.now()
+        True
+    """
     return int(chain.web3.eth.get_block(chain.deep_block())["timestamp"])

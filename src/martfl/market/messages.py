@@ -141,7 +141,7 @@ class FileVerdict(Message):
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimPaid(Message):
-    """Paid so much (wei; 0 where nothing was owed)."""
+    """So much was paid (wei; 0 where nothing was owed)."""
 
     kind = "claimed"
     amount: str

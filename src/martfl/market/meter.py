@@ -37,7 +37,7 @@ KNOWN = "SELECT digest FROM answers WHERE chain = ? AND buyer = ? AND market = ?
 
 @dataclass(frozen=True, kw_only=True)
 class Stall:
-    """Where a seller sells to whom, and for which money (a token's address; zero: the chain's coin)."""
+    """Where a seller sells, to whom, and for which money (a token's address; zero: the chain's coin)."""
 
     chain_id: int
     market: str

@@ -17,7 +17,7 @@ def write_model(journal: Path, epoch: int, file: bytes) -> Path:
 def keep_model(journal: Path, epoch: int, file: bytes, terms: Terms, *, base: int) -> None:
     """The newest model, the one that it was made from, and the market's terms: what a seller keeps.
 
-    The newest may fail yet; then the one before stands.
+    The newest may still fail; then the one before it stands.
     """
     write_model(journal, epoch, file)
     _written(journal / FOLDER / TERMS, to_toml(terms).encode())

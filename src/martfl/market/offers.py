@@ -50,7 +50,7 @@ def read_offer(name: str, answer: Offered, *, digest: bytes, place: OfferContext
     if offer.digest(chain_id=place.chain_id, market=place.market, epoch=place.epoch) != digest:
         raise MessageError("it does not open the commitment on chain")
     if ask > place.reward:
-        raise MessageError(f"asks {ask} wei, the reward is {place.reward}")
+        raise MessageError(f"it asks {ask} wei, and the reward is {place.reward}")
     return shown
 
 

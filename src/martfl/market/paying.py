@@ -1,6 +1,6 @@
 """The end of an epoch in money: everybody is paid in few transactions, and the acquirer takes back what is its own.
 
-Everybody is told that it is over, and whose update is in the model what it added to it.
+Everybody is told that the epoch is over. Those whose update is in the model are also told what it added.
 """
 
 import json

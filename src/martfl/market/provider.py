@@ -46,7 +46,20 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class Provider:
-    """One seller in one market."""
+    """One seller in one market.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from martfl.demo.build import open_demo
+        >>> from martfl.demo.options import remembered_options
+        >>> market = Path('market')
+        >>> with open_demo(remembered_options(market), market) as demo:
+        ...     seller = demo.acquirer.clock.watchers[1]
+        ...     request = ms.Challenge(epoch=1, nonce='ab' * 16)
+        ...     reply = seller.handle(wire.encode(request, market=seller.market, account=demo.acquirer.account))
+        >>> wire.decode(reply, market=seller.market)[0].name
+        'Birch'
+    """
 
     terms: Terms
     task: Task
@@ -203,7 +216,7 @@ class Provider:
         return ms.FileVerdict(epoch=request.epoch, accepted=True)
 
     def collect(self, request: ms.Closed) -> ms.ClaimPaid:
-        """See what the epoch paid; claim what it still owes; then take down what our update is said to have added."""
+        """See what the epoch paid; claim what it still owes; then note what our update is said to have added."""
         amount = self.claim(request.epoch)
         if request.body:
             self.journal.once(request.epoch, Appraised, lambda: read_appraisal(request.body))

@@ -15,7 +15,7 @@ from eth_utils.crypto import keccak
 from martfl.chain import events as ev
 from martfl.chain.deployment import Deadlines
 from martfl.chain.network import RevertedError
-from martfl.chain.state import MAX_PROVIDERS, Offer, State, price_of
+from martfl.chain.state import MAX_PROVIDERS, Offer, SaleState, price_of
 from martfl.errors import MartflError
 from martfl.market import messages as ms
 from martfl.market.asking import Asking
@@ -95,7 +95,7 @@ class Purchases:
     def answer_reveals(self) -> None:
         """Look at every key on chain that nobody has answered: accept what it opens, refute what it does not."""
         for event in self._reveals():
-            if self._state(event.provider) is State.REVEALED:
+            if self._state(event.provider) is SaleState.REVEALED:
                 try:
                     self._answer(event.provider, event.key)
                 except RevertedError as error:  # somebody else refuted it in the same moment, or it is too late
@@ -120,13 +120,13 @@ class Purchases:
     def blame_silent(self) -> None:
         """When no key can come any more: remember who was bought and gave none, to us or to the chain."""
         for name in self.prices():
-            if self._state(name) is State.BOUGHT:
-                self.blame(name, MISSING, "gave no key to what was bought")
+            if self._state(name) is SaleState.BOUGHT:
+                self.blame(name, MISSING, "gave no key for what was bought")
 
     def _reveals(self) -> list[ev.Revealed]:
         return self.act.trading.events(ev.Revealed, epoch=self.act.epoch)
 
-    def _state(self, name: str) -> State:
+    def _state(self, name: str) -> SaleState:
         return self.act.trading.read_provider(self.act.epoch, name).state
 
     def _answer(self, name: str, secret: bytes) -> None:

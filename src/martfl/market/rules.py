@@ -22,7 +22,7 @@ def check_contract(terms: Terms, trading: Trading, settler: Settler) -> None:
 
 
 def check_code(trading: Trading) -> None:
-    """Raise unless the chain holds the contracts that these sources compile to: others could promise and not keep."""
+    """Raise unless the chain holds what these sources compile to: other code could promise and not keep its word."""
     if not trading.has_our_code():
         raise MarketError(f"the code at {trading.address} is not that of this program's {trading.scheme} contract")
 

@@ -1,4 +1,4 @@
-"""What a market wants of the task that its terms name: leave to run its code, and the layout that everybody means.
+"""What a market wants of the task that its terms name: permission to run its code, and the layout that everybody means.
 
 Terms come from strangers: nothing is imported or called unless it is one of the built-in tasks, or of a module that
 whoever joins has allowed by name.
@@ -20,12 +20,28 @@ BUILT_IN = frozenset(
 
 
 def make_task(terms: Terms, *, allowed: Collection[str] = ()) -> Task:
-    """The task that the terms name, with the layout that they state."""
+    """The task that the terms name, with the layout that they state.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from martfl.market.terms import load_terms
+        >>> make_task(load_terms(Path('market/market.toml'))).layout.size
+        2410
+    """
     return check_task(terms, load_task(terms.task.entry, terms.task.options, allowed=allowed))
 
 
 def load_task(entry: str, options: Settings, *, allowed: Collection[str] = ()) -> Task:
-    """The task that terms name: a built-in one, or of a module that is allowed."""
+    """The task that terms name: a built-in one, or of a module that is allowed.
+
+    Examples:
+        >>> load_task('martfl.lab.task:digits', {}).layout.size
+        2410
+        >>> load_task('stranger:Task', {})
+        Traceback (most recent call last):
+            ...
+        martfl.market.errors.MarketError: the task 'stranger:Task' is code of the ...
+    """
     module = entry.partition(":")[0]
     if entry not in BUILT_IN and module not in allowed:
         raise MarketError(
@@ -41,7 +57,15 @@ def load_task(entry: str, options: Settings, *, allowed: Collection[str] = ()) -
 
 
 def check_task(terms: Terms, task: Task) -> Task:
-    """The task, where its layout is the terms' own; an error names the first tensor that differs."""
+    """The task, where its layout is the terms' own; an error names the first tensor that differs.
+
+    Examples:
+        >>> from martfl.market.terms import read_terms
+        >>> task = load_task('martfl.lab.task:digits', {})
+        >>> stated = {'entry': 'martfl.lab.task:digits', 'layout': task.layout.hash}
+        >>> check_task(read_terms({'name': 'digits', 'task': stated}), task) is task
+        True
+    """
     stated = terms.task.layout
     if stated and task.layout.hash != stated:
         difference = Layout.from_table(terms.layout).difference(task.layout) if terms.layout else None

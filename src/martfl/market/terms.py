@@ -21,7 +21,16 @@ NOT_HASHED = ("chain", "layout")
 
 @dataclass(frozen=True, kw_only=True)
 class Terms(StatedTerms):
-    """Terms that hold every rule."""
+    """Terms that hold every rule.
+
+    hash = SHA-256(canonical JSON of all but `chain` and `layout`)
+
+    Examples:
+        >>> agreed = {'name': 'tumours', 'task': {'entry': 'hospital:Tumours'}}
+        >>> terms, elsewhere = read_terms(agreed), read_terms({**agreed, 'chain': {'profile': 'sepolia'}})
+        >>> len(terms.hash), terms.hash == elsewhere.hash
+        (32, True)
+    """
 
     def __post_init__(self) -> None:
         for broken in broken_rules(self):
@@ -35,7 +44,12 @@ class Terms(StatedTerms):
 
 
 def load_terms(path: Path) -> Terms:
-    """Terms from a TOML file."""
+    """Terms from a TOML file.
+
+    Examples:
+        >>> load_terms(Path('market/market.toml')).name
+        'martfl demo'
+    """
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -116,7 +116,7 @@ class ReputationTerms:
 
 @dataclass(frozen=True, kw_only=True)
 class ChainTerms:
-    """Where the market is: a chain profile and, once deployed, the contract and the block since when it is there."""
+    """Where the market is: a chain profile and, once deployed, the contract and the block that it was deployed in."""
 
     profile: str = "local"
     contract: str = ""

@@ -9,8 +9,8 @@
 Whoever cannot keep one transaction out of the chain for the margin cannot cheat an honest seller. Transactions of one
 wallet wait for each other, so what can wait (claims; refutations that have the time) is not sent while a key or a
 commitment may fall due before it is through, in this market or in another one of the wallet, and no commitment while a
-key may. What is relied on for good (a purchase, an end) is read in a block that counts; what is due is judged by the
-second in which a transaction of now would run.
+key may. What is relied on for good (a purchase, an end) is read in a block that counts. What is due is judged by the
+second in which a transaction that is sent now would run.
 """
 
 import logging
@@ -23,7 +23,7 @@ from eth_account.signers.local import LocalAccount
 from martfl.chain import events as ev
 from martfl.chain.network import RevertedError
 from martfl.chain.signing import sign_commit
-from martfl.chain.state import Phase, SignedCommit, State
+from martfl.chain.state import Phase, SaleState, SignedCommit
 from martfl.chain.trading import Done, Trading
 from martfl.market.errors import MarketError
 from martfl.market.journal import Journal
@@ -132,7 +132,7 @@ class Watching:
 
     def _price_due(self, epoch: int) -> int:
         """What our key earns on chain: 0 where the purchase does not count, or the buyer has said that it has it."""
-        if self.trading.read_provider(epoch, self.account.address).state is not State.BOUGHT:
+        if self.trading.read_provider(epoch, self.account.address).state is not SaleState.BOUGHT:
             return 0
         return self.trading.read_provider(epoch, self.account.address, deep=True).price
 
@@ -158,7 +158,7 @@ class Watching:
         """Sampled settlement: hold the acquirer to what it says about our update."""
         if self.trading.read_epoch(epoch).phase not in PROVING:
             return
-        if self.trading.read_provider(epoch, self.account.address).state is not State.LISTED:
+        if self.trading.read_provider(epoch, self.account.address).state is not SaleState.LISTED:
             return
         due, margin = self.windows.pressing(), self.terms.deadlines.margin
         if due is not None and self.trading.read_epoch(epoch).deadline >= due + margin:
@@ -175,7 +175,7 @@ class Watching:
             self.journal.remark(epoch, acquirer, "false inputs", "the proof is not about our update")
 
     def _collect(self, epoch: int) -> dict[int, int]:
-        """Claim what a final epoch owes. An epoch that took no commitment of ours is over for us when it takes none."""
+        """Claim what a final epoch owes. One that took no commitment of ours is over for us when it takes no more."""
         if self._is_final(epoch):
             return {} if self._must_wait(epoch) else {epoch: self.claim(epoch)}
         if counted_time(self.trading.chain) > self.trading.deadlines(epoch).commit and not self._is_committed(epoch):

@@ -22,13 +22,13 @@ class Decided:
 
 
 def make_rule(terms: SelectionTerms) -> Strategy:
-    """The rule that the terms name, its weights by what updates add where they say so."""
+    """The rule that the terms name; where they say so, its weights go by what updates add."""
     inner = make_strategy(terms.rule, **terms.options)
     return inner if terms.value == "none" else ByValue(inner=inner)
 
 
 def trade(strategy: Strategy, state: State, desk: Desk, rng: np.random.Generator) -> tuple[State, Decided]:
-    """Score, buy and weigh; what is known after it."""
+    """Score, buy and weigh; returns what is known afterwards."""
     if not isinstance(strategy, ByValue):
         after, selection = strategy.trade(state, desk, rng)
         return after, Decided(selection)

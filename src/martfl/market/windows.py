@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from eth_account.signers.local import LocalAccount
 
-from martfl.chain.state import State
+from martfl.chain.state import SaleState
 from martfl.chain.trading import Trading
 from martfl.market.journal import Journal
 from martfl.market.meter import Meter, Stall, Window
@@ -102,8 +102,8 @@ class Windows:
         """When something of an epoch may have to go on chain."""
         times, now = self.trading.deadlines(epoch), self.trading.chain.now()
         state, market = self.trading.read_provider(epoch, self.account.address).state, self.stall.place[1]
-        commits = state is State.ABSENT and now <= times.commit
-        sells = commits or (state is State.COMMITTED and now <= times.buy) or state is State.BOUGHT
+        commits = state is SaleState.ABSENT and now <= times.commit
+        sells = commits or (state is SaleState.COMMITTED and now <= times.buy) or state is SaleState.BOUGHT
         commit = Window(market=market, epoch=epoch, key=False, last=times.commit)
         key = Window(market=market, epoch=epoch, key=True, last=times.keys)
         return [commit] * commits + [key] * sells

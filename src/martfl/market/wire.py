@@ -111,7 +111,7 @@ def _split(data: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def _check_depth(head: bytes) -> None:
-    """A head is a record with a record in it. One of many thousands would overflow the stack of Python's own parser."""
+    """A head is a record with a record in it. Thousands, one in the other, would overflow Python's stack."""
     outside = _TEXTS.sub(b"", head)
     if outside.count(b"{") + outside.count(b"[") > DEPTH:
         raise MessageError(f"a message's head must be {DEPTH} records at most, one in the other")
@@ -132,7 +132,7 @@ def _typed(kind: str, content: object, body: bytes) -> Message:
 
 
 def line(text: str) -> str:
-    """A text as messages may carry it: one line of what can be printed, cut to the longest."""
+    """A text as messages may carry it: one line of what can be printed, cut to the length that is allowed."""
     return "".join(c if c.isprintable() else " " for c in text)[:MOST_TEXT]
 
 

@@ -33,7 +33,14 @@ _CONSTANT = struct.Struct("<Q")  # c0's constant coefficient in a reply
 
 @dataclass(frozen=True)
 class RingSize:
-    """A ring, and how long the update's vector is in it."""
+    """A ring, and how long the update's vector is in it.
+
+    T = 2^(bits − 2): what a cosine of 1 is in the plaintext
+
+    Examples:
+        >>> EXACT.target == 2.0**42, EXACT.run_bytes
+        (True, 22528)
+    """
 
     degree: int  # N: numbers to a ciphertext
     bits: int  # of the modulus q; SEAL allows 54 at N = 2048 and 109 at N = 4096 for 128-bit security
@@ -87,7 +94,15 @@ def fingerprint_of(public: bytes) -> bytes:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoringKey(Sender):
-    """The acquirer's key, one per epoch. Whoever holds it can read baselines; `repr` shows its name only."""
+    """The acquirer's key, one per epoch. Whoever holds it can read baselines; `repr` shows its name only.
+
+    Examples:
+        >>> key = ScoringKey.generate()
+        >>> reply = score_under_encryption(key.encrypt_baseline([1.0, 0.0]), [3.0, 4.0])
+        >>> restored = ScoringKey.from_bytes(key.to_bytes())
+        >>> restored.fingerprint == key.fingerprint, round(restored.decrypt_score(reply, parameters=2), 4)
+        (True, 0.6)
+    """
 
     secret: sealapi.SecretKey
     public: bytes  # seed ‖ b; travels with every baseline
@@ -171,13 +186,29 @@ def _take_public(reader: Reader, header: MessageHeader, size: RingSize) -> bytes
 
 
 def public_key(public: bytes, size: RingSize) -> sealapi.PublicKey:
-    """SEAL's key from the public part of a message."""
+    """SEAL's key from the public part of a message.
+
+    Examples:
+        >>> key, size = ScoringKey.generate(), size_of(None)
+        >>> size.ring.context.parameters_set(), type(public_key(key.public, size)).__name__
+        (True, 'PublicKey')
+    """
     words = unpack_words(public[SEED_BYTES:], size.bits, size.ring.q)
     return size.ring.public_key(words, public[:SEED_BYTES])
 
 
 def products(reader: Reader, update: Direction, size: RingSize) -> Iterator[sealapi.Ciphertext]:
-    """The encrypted baseline times the update, block by block."""
+    """The encrypted baseline times the update, block by block.
+
+    Σ_b g_b(X)·u_b(1/X): the constant coefficient of the sum is ⟨g, u⟩
+
+    Examples:
+        >>> key, size = ScoringKey.generate(), size_of(None)
+        >>> reader = Reader(key.encrypt_baseline([1.0, 0.0]))
+        >>> _ = reader.header(), reader.take(len(key.public))
+        >>> len(list(products(reader, update_direction([3.0, 4.0], None), size)))
+        1
+    """
     ring, rng = size.ring, np.random.default_rng()
     with seal.memory_file() as file:  # one for all blocks: making it costs as much as reading a block
         for block in update.blocks(ring.degree, scale=size.update_scale):

@@ -38,7 +38,15 @@ class Key(Protocol):
 
 @dataclass(frozen=True)
 class Scorer:
-    """A scheme: how the acquirer makes a key, how it restores one, how a provider answers, how an answer is checked."""
+    """A scheme: how the acquirer makes a key, how it restores one, how a provider answers, how an answer is checked.
+
+    Examples:
+        >>> scheme = scorer('plain')
+        >>> scheme.check(0.6, [1.0, 0.0], [3.0, 4.0]).honest, scheme.check(0.9, [1.0, 0.0], [3.0, 4.0]).honest
+        (True, False)
+        >>> scheme.error
+        ScoreError(deviation=0.0, noise=2e-05)
+    """
 
     name: str
     generate: Callable[[], Key]

@@ -29,7 +29,14 @@ def _header(kind: Kind, fingerprint: bytes, *, length: int, sketch: Sketch | Non
 
 @dataclass(frozen=True)
 class PlainKey(Sender):
-    """No key, only a name that ties replies to a baseline."""
+    """No key, only a name that ties replies to a baseline.
+
+    Examples:
+        >>> key = PlainKey.generate()
+        >>> reply = score_in_the_clear(key.encrypt_baseline([1.0, 0.0]), [3.0, 4.0])
+        >>> round(PlainKey.from_bytes(key.to_bytes()).decrypt_score(reply), 6)
+        0.6
+    """
 
     fingerprint: bytes  # (32,)
     sketch: Sketch | None = None

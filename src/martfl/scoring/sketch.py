@@ -34,7 +34,16 @@ _LEAST_EXPONENT = -1000
 
 @dataclass(frozen=True)
 class Sketch:
-    """How everybody sketches in one epoch: a public seed that nobody chose, and the number of entries K."""
+    """How everybody sketches in one epoch: a public seed that nobody chose, and the number of entries K.
+
+    E⟨S u, S g⟩ = ⟨u, g⟩
+
+    Examples:
+        >>> sketch = Sketch(bytes(32), entries=4)
+        >>> values, parameters = sketch.project([1.0, -2.0, 3.0, 4.0, 5.0])
+        >>> values.shape, parameters
+        ((4,), 5)
+    """
 
     seed: bytes  # (32,)
     entries: int

@@ -1,10 +1,9 @@
 """Whom to buy, and at which weight: the paper's rule and `evidence`. Pure and seeded."""
 
-from martfl.selection.cosine import cosine_scores
 from martfl.selection.evidence import Evidence
-from martfl.selection.explain import explain, plot
+from martfl.selection.explain import explain
 from martfl.selection.gap import GapStatistic, gap_statistic
-from martfl.selection.kappa import choose_baseline, cohen_kappa, kappa_deviation
+from martfl.selection.kappa import choose_baseline, cohen_kappa
 from martfl.selection.kmeans import Clustering, kmeans
 from martfl.selection.paper import Paper
 from martfl.selection.reasons import Code, Reason, Role, reason_from_json
@@ -32,13 +31,10 @@ __all__ = [
     "check_scores",
     "choose_baseline",
     "cohen_kappa",
-    "cosine_scores",
     "explain",
     "gap_statistic",
-    "kappa_deviation",
     "kmeans",
     "make_strategy",
-    "plot",
     "reason_from_json",
     "select",
     "sentence",

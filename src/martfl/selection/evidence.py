@@ -20,7 +20,14 @@ from martfl.selection.strategy import Buyer
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence(Parameters):
-    """The rule over epochs; what it decides in one is `case`."""
+    """The rule over epochs; what it decides in one is `case`.
+
+    Examples:
+        >>> rule = Evidence()
+        >>> memory = rule.start()
+        >>> rule.unpack(rule.pack(memory)) == memory
+        True
+    """
 
     most_baselines: ClassVar[int] = 2  # the own update, the last step
 

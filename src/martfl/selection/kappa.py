@@ -23,20 +23,6 @@ def cohen_kappa(predicted: ArrayLike, truth: ArrayLike) -> float:
     return 0.0 if chance >= 1.0 else (observed - chance) / (1.0 - chance)
 
 
-def kappa_deviation(predicted: ArrayLike, truth: ArrayLike) -> float:
-    """The standard error of kappa on this many rows, √(p_o(1 − p_o) / (r(1 − p_e)²)) (Cohen 1960).
-
-    Examples:
-        >>> round(kappa_deviation([0, 0, 1, 1], [0, 0, 1, 0]), 3)
-        0.433
-    """
-    predicted, truth = _labels(predicted, truth)
-    kappa, observed = cohen_kappa(predicted, truth), float(np.mean(predicted == truth))
-    # From κ = 1 − (1 − p_o)/(1 − p_e):  1 − p_e = (1 − p_o)/(1 − κ)
-    room = (1.0 - observed) / (1.0 - kappa) if kappa < 1.0 else 1.0
-    return float(np.sqrt(observed * (1.0 - observed) / truth.size) / room) if room > 0 else 0.0
-
-
 def choose_baseline(bought: Iterable[int], kappa_of: Callable[[int], float], *, adjust: bool = True) -> int | None:
     """The bought provider of the highest kappa on the root data, the first of equals; it is the next epoch's baseline.
 

@@ -28,7 +28,13 @@ class PaperState:
 
 @dataclass(frozen=True, kw_only=True)
 class Paper:
-    """Algorithm 1: one baseline, the provider of the best kappa on the root data in the epoch before."""
+    """Algorithm 1: one baseline, the provider of the best kappa on the root data in the epoch before.
+
+    Examples:
+        >>> rule = Paper(threshold=0.1)
+        >>> rule.unpack(rule.pack(PaperState(baseline='Birch')))
+        PaperState(baseline='Birch')
+    """
 
     most_baselines: ClassVar[int] = 1
 

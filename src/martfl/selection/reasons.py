@@ -79,7 +79,13 @@ MEANINGS: Mapping[Code, Meaning] = {
 
 @dataclass(frozen=True)
 class Reason:
-    """A code and its numbers, all of them and no others."""
+    """A code and its numbers, all of them and no others.
+
+    Examples:
+        >>> reason = Reason(Code.FOLLOWS, {'cosine': 0.98})
+        >>> reason.role.value, reason.to_json()
+        ('dropped', {'code': 'follows', 'cosine': 0.98})
+    """
 
     code: Code
     data: Mapping[str, float] = field(default_factory=dict)

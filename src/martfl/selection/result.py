@@ -31,7 +31,16 @@ class Clusters:
 
 @dataclass(frozen=True)
 class Selection:
-    """One epoch's decision. Every provider has exactly one reason, and by it one role."""
+    """One epoch's decision. Every provider has exactly one reason, and by it one role.
+
+    Examples:
+        >>> reasons = (Reason(Code.BASELINE), Reason(Code.KEPT, {'evidence': 0.0}), Reason(Code.SILENT))
+        >>> chosen = Selection(np.array([1.0, 0.9, np.nan]), np.array([0.0, 1.0, 0.0]), reasons, bought=(0, 1))
+        >>> chosen.kept.tolist(), chosen.baseline, chosen.having(Role.SILENT)
+        ([False, True, False], 0, (2,))
+        >>> chosen.reason(2)
+        'gave no valid answer to the request for a score, so that it could not be judged'
+    """
 
     scores: Floats  # [n] cosines with the first baseline; NaN for who gave no valid answer
     weights: Floats  # [n]; sums to 1, or is all 0 where nobody is aggregated

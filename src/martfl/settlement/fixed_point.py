@@ -34,7 +34,20 @@ class Quantised:
 
 @dataclass(frozen=True, kw_only=True)
 class FixedPoint:
-    """A public scale δ and bit width b."""
+    """A public scale δ and bit width b.
+
+    q = round(u / δ), |q| ≤ 2^(b−1) − 1; W = round(x · 2^16 / δ)
+
+    Examples:
+        >>> terms = FixedPoint(scale=0.5, bits=4)
+        >>> terms.bound, terms.limit
+        (7, 3.5)
+        >>> found = terms.quantise([1.0, -9.0], overflow='clip')
+        >>> found.values.tolist(), found.clipped, terms.dequantise(found.values).tolist()
+        ([2, -7], 1, [1.0, -3.5])
+        >>> terms.dequantise_model(terms.quantise_model([0.25])).tolist()
+        [0.25]
+    """
 
     scale: float
     bits: int = 16

@@ -141,9 +141,3 @@ def check_goodness(found: Reals, *, models: int, rows: int) -> NDArray[np.float6
     if found.shape != (models, rows):
         raise TaskError(f"goodness has one number for each of {models} models and {rows} rows, got {found.shape}")
     return np.clip(np.nan_to_num(np.asarray(found, np.float64), nan=-FARTHEST), -FARTHEST, FARTHEST)
-
-
-def check_layout(expected: Layout, task: Task) -> None:
-    """Raise, with the first name that differs, unless a task has this layout."""
-    if (wrong := expected.difference(task.layout)) is not None:
-        raise LayoutError(f"the task's layout is not the market's: {wrong}")

@@ -24,7 +24,7 @@ Batch = tuple[Any, Tensor]  # inputs (a tensor, a tuple or a dictionary of them)
 Pair = tuple[Array, Array]
 
 
-class Source(Protocol):
+class RowSource(Protocol):
     """Where rows come from."""
 
     @property
@@ -91,7 +91,7 @@ class Loaded:
         return map(_pair, plain)
 
 
-def as_source(data: Data, *, batch: int) -> Source:
+def as_source(data: Data, *, batch: int) -> RowSource:
     """Whatever rows came as."""
     if isinstance(data, DataLoader):
         return Loaded(data)
@@ -101,7 +101,7 @@ def as_source(data: Data, *, batch: int) -> Source:
     if isinstance(data, (tuple, list)) and len(data) == 2:
         return Arrays(_tensor(data[0]), _tensor(data[1]))
     if all(hasattr(data, name) for name in ("rows", "shuffled", "ordered")):
-        source: Source = data
+        source: RowSource = data
         return source
     raise TaskError(f"data must be a pair of arrays, a Dataset or a DataLoader, got {type(data).__name__}")
 

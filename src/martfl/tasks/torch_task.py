@@ -28,7 +28,7 @@ from martfl.tasks.judging import ClassProbability, Judging, Loss, NegativeLoss, 
 from martfl.tasks.layout import Layout, Vector
 from martfl.tasks.measures import Quality
 from martfl.tasks.protocol import Data, Task, check_vector
-from martfl.tasks.sources import Batch, Source, as_source
+from martfl.tasks.sources import Batch, RowSource, as_source
 
 Optimizer = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
 Progress = Callable[[int, int], None]  # batches trained on, batches in all
@@ -184,10 +184,10 @@ class TorchTask(Task):
     def _device(self) -> torch.device:
         return torch.device(self.device or os.environ.get("MARTFL_DEVICE") or "cpu")
 
-    def _source(self, data: Data) -> Source:
+    def _source(self, data: Data) -> RowSource:
         return as_source(data, batch=self.batch)
 
-    def _fit(self, source: Source, seed: int) -> None:
+    def _fit(self, source: RowSource, seed: int) -> None:
         self.module.train()
         optimizer = self.optimizer([p for p in self.module.parameters() if p.requires_grad])
         for number, (inputs, target) in enumerate(self._batches(source, seed), start=1):
@@ -198,7 +198,7 @@ class TorchTask(Task):
             if self.progress is not None:
                 self.progress(number, self.steps or self.epochs * -(-source.rows // self.batch))
 
-    def _batches(self, source: Source, seed: int) -> Iterator[Batch]:
+    def _batches(self, source: RowSource, seed: int) -> Iterator[Batch]:
         done, epoch = 0, 0
         while epoch < self.epochs or done < self.steps:
             order = int(np.random.SeedSequence([self.seed, seed, epoch]).generate_state(1)[0])

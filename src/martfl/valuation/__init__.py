@@ -1,6 +1,6 @@
 """How much an update is worth: shares of the reward, and so weights of the aggregate. Pure: arrays in, arrays out."""
 
-from martfl.valuation.account import Account, Record, pack_account, unpack_account
+from martfl.valuation.account import Account, SellerRecord, pack_account, unpack_account
 from martfl.valuation.combine import combine
 from martfl.valuation.common import Common, find_common
 from martfl.valuation.information import Information, Sale, Worth
@@ -16,8 +16,8 @@ __all__ = [
     "ByValue",
     "Common",
     "Information",
-    "Record",
     "Sale",
+    "SellerRecord",
     "Valued",
     "Worth",
     "appraisals",

@@ -17,7 +17,7 @@ KIND, VERSION = "valuation", 1
 
 
 @dataclass(frozen=True)
-class Record:
+class SellerRecord:
     """One seller; averages over its deliveries."""
 
     weight: float  # of the epochs behind it
@@ -30,13 +30,13 @@ class Record:
 class Account:
     """The state between two epochs."""
 
-    records: Mapping[str, Record] = field(default_factory=dict)
+    records: Mapping[str, SellerRecord] = field(default_factory=dict)
     seed: int | None = None  # of the sketches; the buyer's secret
     model: Vector = None  # [m] before the last epoch
 
 
 def enter(
-    records: Mapping[str, Record],
+    records: Mapping[str, SellerRecord],
     names: Sequence[str],
     information: Floats,
     alone: Floats,
@@ -44,14 +44,14 @@ def enter(
     error: float,
     weight: float,
     most: float,
-) -> dict[str, Record]:
+) -> dict[str, SellerRecord]:
     """The records after an epoch; no past weighs more than `most`, so that who has changed is seen to."""
     scaled = information * _scale(records, names, information)
     found = {}
     for name, value, single in zip(names, scaled.tolist(), alone.tolist(), strict=True):
-        old = records.get(name, Record(0.0, 0.0, 0.0, 0.0))
+        old = records.get(name, SellerRecord(0.0, 0.0, 0.0, 0.0))
         rate = weight / (old.weight + weight)
-        found[name] = Record(
+        found[name] = SellerRecord(
             weight=min(old.weight + weight, most),
             information=old.information + rate * (value - old.information),
             alone=old.alone + rate * (single - old.alone),
@@ -60,7 +60,7 @@ def enter(
     return {**records, **found}
 
 
-def _scale(records: Mapping[str, Record], names: Sequence[str], information: Floats) -> float:
+def _scale(records: Mapping[str, SellerRecord], names: Sequence[str], information: Floats) -> float:
     """To the units of the records: those who are known have together what they had; at first the mean is 1."""
     known = [
         (records[name].information, value) for name, value in zip(names, information, strict=True) if name in records
@@ -76,7 +76,7 @@ def pack_account(account: Account) -> bytes:
     """One npz: records as JSON, the model beside them.
 
     Examples:
-        >>> account = Account({'0xa1': Record(2.0, 1.1, 0.9, 0.04)}, seed=7)
+        >>> account = Account({'0xa1': SellerRecord(2.0, 1.1, 0.9, 0.04)}, seed=7)
         >>> unpack_account(pack_account(account)) == account
         True
     """
@@ -97,7 +97,7 @@ def unpack_account(data: bytes) -> Account:
     """
     facts, arrays = codec.unpack(data, KIND, VERSION)
     try:
-        records = {name: Record(*map(float, values)) for name, values in facts["records"].items()}
+        records = {name: SellerRecord(*map(float, values)) for name, values in facts["records"].items()}
         return Account(records, facts["seed"], arrays.get("model"))
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"a memory of rule {KIND!r} is incomplete: {error!r}") from error

@@ -16,6 +16,10 @@ from martfl.arrays import Floats
 
 TOP = 0.98  # largest loading: beyond it the noise cannot be told
 LEAST = 1e-3  # smallest loading: below it there is no signal
+ALIKE, MOST = (
+    1.5,
+    0.65,
+)  # times the cosine that is above this part of a seller's: two as alike do not vouch for each other
 ROUNDS = 20  # of the fit; it settles within ten
 FEW, FEWEST = 20.0, 10.0  # degrees of freedom at which a fit counts half, and below which not at all: 6 sellers
 UNKNOWN = 30.0  # the error of what cannot be told
@@ -24,7 +28,15 @@ TINY = 1e-12
 
 @dataclass(frozen=True)
 class Common:
-    """The common signal among k directions."""
+    """The common signal among k directions.
+
+    information = a² / (1 − a²)
+
+    Examples:
+        >>> common = Common(np.array([0.8, 0.6]), np.ones(2), np.ones(2), 0.1)
+        >>> common.information.round(4).tolist()
+        [1.7778, 0.5625]
+    """
 
     loadings: Floats  # [k] in [LEAST, TOP]
     alone: Floats  # [k] 1 over the number of those that hold the same noise, itself included
@@ -48,7 +60,8 @@ def find_common(gram: Floats, start: Floats) -> Common:
 
     a_i = Σ_j w_ij·G_ij / Σ_j w_ij·a_j over the others, who count by a_j / (1 − a_j²) and by how far they stand alone:
     wallets are not counted, only what they hold. Nobody vouches for a copy: w_ij falls with the noise that i and j
-    have in common, as (1 − ρ²)².
+    have in common, as (1 − ρ²)², and is 0 for two that are far more alike than either is with the others. Sellers of
+    much data lose nothing by that, since the others speak for them.
 
     Examples:
         >>> import numpy as np
@@ -57,12 +70,11 @@ def find_common(gram: Floats, start: Floats) -> Common:
         >>> find_common(gram, np.ones(4)).loadings.round(2).tolist()
         [0.8, 0.8, 0.6, 0.4]
     """
-    loadings = _first(gram, start)
+    loadings, strangers = _first(gram, start), _strangers(gram)
     for _ in range(ROUNDS):
         shared = np.clip(_noise(gram, loadings), 0.0, 1.0)
-        weights = (1.0 - shared**2) ** 2 * (
-            loadings / (1.0 - loadings**2) / shared.sum(axis=1)
-        )  # [k, k]; 0 with itself
+        counted = loadings / (1.0 - loadings**2) / shared.sum(axis=1)
+        weights = strangers * (1.0 - shared**2) ** 2 * counted  # [k, k]; 0 with itself
         found = (weights * gram).sum(axis=1) / np.maximum(weights @ loadings, TINY)
         loadings = np.clip((loadings + found) / 2, LEAST, TOP)
     alone = standing_alone(gram, loadings)
@@ -92,6 +104,17 @@ def _first(gram: Floats, start: Floats) -> Floats:
     pairs = np.outer(shape, shape) * _others(len(shape))
     scale = (pairs * gram).sum() / max((pairs**2).sum(), TINY)
     return np.asarray(np.clip(shape * np.sqrt(max(scale, 0.0)), 0.01, TOP))
+
+
+def _strangers(gram: Floats) -> Floats:
+    """[k, k] 0 for two whose cosine is above ALIKE·√(m_i·m_j), else 1; m_i is above MOST of the cosines of i.
+
+    Not the median: where wallets hold parts of something, two that hold a whole are alike, and are many.
+    """
+    k = len(gram)
+    others = gram[_others(k) > 0].reshape(k, -1)  # [k, k − 1]
+    usual = np.clip(np.quantile(others, MOST, axis=1), 0.0, None) if k > 1 else np.zeros(k)
+    return np.where(gram > ALIKE * np.sqrt(np.outer(usual, usual)), 0.0, 1.0)
 
 
 def _noise(gram: Floats, loadings: Floats) -> Floats:

@@ -16,7 +16,7 @@ import numpy as np
 
 from martfl.arrays import Floats
 from martfl.errors import InputError
-from martfl.valuation.account import Account, Record, enter
+from martfl.valuation.account import Account, SellerRecord, enter
 from martfl.valuation.common import find_common, information
 from martfl.valuation.novelty import beyond_public
 from martfl.valuation.root import held_back
@@ -62,7 +62,21 @@ def nothing_sold() -> Worth:
 
 @dataclass(frozen=True, kw_only=True)
 class Information:
-    """The rule's parameters."""
+    """The rule's parameters.
+
+    share_i ∝ (information_i · alone_i)^(η·B) · alone_i^(1 − B), B = 1 / (1 + error²)
+
+    Examples:
+        >>> rule, rng = Information(), np.random.default_rng(0)
+        >>> signal = rng.normal(size=200)
+        >>> noise = np.array([0.5] * 5 + [5.0])[:, None] * rng.normal(size=(6, 200))
+        >>> directions = signal + noise
+        >>> directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        >>> gains = directions @ signal[:, None] * np.ones((1, 30))
+        >>> _, worth = rule.appraise(rule.start(), Sale(tuple('abcdef'), directions, gains))
+        >>> int(worth.shares.argmin()), round(float(worth.shares.sum()), 6)
+        (5, 1.0)
+    """
 
     whole: float = 1.3  # η: above 1 a whole is worth a little more than its parts
     floor: float = 0.2  # relative error that no epoch is trusted to be below
@@ -83,14 +97,14 @@ class Information:
             return account, nothing_sold()
         novel = beyond_public(sale.directions, sale.gains, sale.step, sale.step_gains)
         common = find_common(novel.directions @ novel.directions.T, novel.gains.mean(axis=1))
-        found = information(held_back(common, novel.gains))
-        weight = (common.error**2 + self.floor**2) ** -2
+        held = held_back(common, novel.gains)
+        weight = (held.error**2 + self.floor**2) ** -2
         records = enter(
             account.records,
             sale.names,
-            found,
+            information(held.loadings),
             common.alone * common.tied,
-            error=common.error,
+            error=held.error,
             weight=weight,
             most=self.window * self.floor**-4,
         )
@@ -105,7 +119,7 @@ class Information:
         raw = np.array([next(shares) if name in account.records else usual for name in names])
         return np.asarray(raw / raw.sum())
 
-    def shares(self, records: Sequence[Record], *, today: Floats | None = None) -> Worth:
+    def shares(self, records: Sequence[SellerRecord], *, today: Floats | None = None) -> Worth:
         """The shares of these sellers by their records; whoever sells noise `today` [k] lives on no record."""
         weight, value, alone, error = (
             np.array([getattr(record, name) for record in records])

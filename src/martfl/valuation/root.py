@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from martfl.arrays import Floats
-from martfl.valuation.common import TINY, Common, median
+from martfl.valuation.common import TINY, UNKNOWN, Common, median
+
+LOW = 0.05  # loadings below this are as good as none
 
 
 @dataclass(frozen=True)
@@ -35,13 +37,29 @@ def read_rows(common: Common, gains: Floats) -> RootRows:
     return RootRows(gain, float(np.sqrt((common.alone * rest**2).sum() / common.alone.sum())))
 
 
-def held_back(common: Common, gains: Floats) -> Floats:
-    """[k] loadings: the mean of geometry and root rows, each by its precision, where that is below the geometry's."""
+@dataclass(frozen=True)
+class HeldBack:
+    """Loadings by geometry and root rows together."""
+
+    loadings: Floats  # [k] never above the geometry's
+    error: float  # relative error of the information, never above the geometry's
+
+
+def held_back(common: Common, gains: Floats) -> HeldBack:
+    """The mean of geometry and root rows, each by its precision, where that is below the geometry's.
+
+    Two measurements of a loading with variances g and r have together the variance 1 / (1/g + 1/r). An error of a
+    loading is one of the information, a² / (1 − a²), by its slope: error = 2·deviation / (a·(1 − a²)).
+    """
     rows = read_rows(common, gains)
     if not rows.gain > 0:
-        return common.loadings
+        return HeldBack(common.loadings, common.error)
     a = common.loadings
-    geometry = (a * common.error / 2 * (1.0 - a**2)) ** 2  # an error of information, as one of the loading
-    by_rows = gains.mean(axis=1) / rows.gain
-    mean = (a * rows.error**2 + by_rows * geometry) / np.maximum(rows.error**2 + geometry, TINY)
-    return np.asarray(np.clip(np.minimum(a, mean), 0.0, None))
+    geometry, by_rows = (a * common.error / 2 * (1.0 - a**2)) ** 2, rows.error**2
+    mean = (a * by_rows + gains.mean(axis=1) / rows.gain * geometry) / np.maximum(by_rows + geometry, TINY)
+    held = np.clip(np.minimum(a, mean), 0.0, None)
+    usual = max(median(held, common.alone), LOW)
+    slope = 2.0 / (usual * (1.0 - usual**2))
+    both = 1.0 / (1.0 / max((common.error / slope) ** 2, TINY) + 1.0 / max(by_rows, TINY))
+    told = common.error < UNKNOWN  # by geometry; rows alone only hold back
+    return HeldBack(held, min(common.error, slope * float(np.sqrt(both))) if told else UNKNOWN)

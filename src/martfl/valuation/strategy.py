@@ -52,7 +52,14 @@ class Recorder:
 
 @dataclass(frozen=True, kw_only=True)
 class ByValue:
-    """A selection whose kept updates are weighed by what they add."""
+    """A selection whose kept updates are weighed by what they add.
+
+    Examples:
+        >>> rule = ByValue(inner=Evidence())
+        >>> state = rule.start()
+        >>> rule.unpack(rule.pack(state)) == state
+        True
+    """
 
     most_baselines: ClassVar[int] = max(strategy.most_baselines for strategy in STRATEGIES.values())
 

@@ -15,7 +15,14 @@ ALIKE = 0.05  # of a share: smaller differences are not worth a word
 
 @dataclass(frozen=True, kw_only=True)
 class Appraisal:
-    """What one update added, and what it is worth among those of its epoch."""
+    """What one update added, and what it is worth among those of its epoch.
+
+    Examples:
+        >>> Appraisal(added=0.03, error=0.01, share=0.3, low=0.2, high=0.4, clarity=0.9).sound
+        True
+        >>> Appraisal(added=0.03, error=0.01, share=0.5, low=0.2, high=0.4, clarity=0.9).sound
+        False
+    """
 
     added: float  # to the model's mean goodness on a root row
     error: float  # its standard error over the rows
@@ -37,6 +44,15 @@ def appraisals(valued: Valued) -> list[Appraisal]:
 
     Before anything is seen, sellers' worth differs by a factor e either way, and √(1 − clarity) of that is left after
     it. An interval is never narrower: a share that was shrunk to its equal part is not known to be equal.
+
+    low = min(low, share / l), high = max(high, min(1, share·l)) with l = e^(1.645·√(1 − clarity))
+
+    Examples:
+        >>> from martfl.valuation.information import Worth
+        >>> worth = Worth(np.array([0.75, 0.25]), np.array([0.7, 0.2]), np.array([0.8, 0.3]), clarity=1.0)
+        >>> valued = Valued(worth, np.array([0.75, 0.25]), np.array([0.03, 0.01]), np.array([0.002, 0.002]))
+        >>> [told.share for told in appraisals(valued)]
+        [0.75, 0.25]
     """
     worth = valued.worth
     left = math.exp(NINETY * math.sqrt(1.0 - worth.clarity))

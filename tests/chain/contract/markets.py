@@ -5,6 +5,7 @@ What both schemes share is here; `exact_market.py` and `sampled_market.py` add h
 
 import contextlib
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,7 +34,7 @@ def word(text: str) -> bytes:
 @contextlib.contextmanager
 def refused(reason: str, *, by: str = "trading"):
     """The contract refuses, and says so in these words."""
-    with pytest.raises(RevertedError) as error:
+    with pytest.raises(RevertedError, match=re.escape(reason)) as error:
         yield
     assert error.value.reason == f"{by}: {reason}"
 
@@ -97,6 +98,10 @@ class Market:
 
     def refutation(self, index: int, leaf: int = 0) -> Any:
         raise NotImplementedError
+
+    def standing_digest(self) -> bytes:
+        """The contract's digest of the model that stands."""
+        return bytes(self.trading.contract.functions.model().call())
 
     # --- steps ------------------------------------------------------------------------------------------------
 

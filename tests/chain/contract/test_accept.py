@@ -3,14 +3,14 @@
 import pytest
 
 from martfl.chain.events import Accepted
-from martfl.chain.state import Phase, State
+from martfl.chain.state import Phase, SaleState
 
 
 def test_counts_as_delivered_and_says_so(market):
     market.bought()
     done = market.accept(1, 0)
     assert done.events == (Accepted(epoch=1, providers=tuple(market.sellers[i].name for i in (1, 0))),)
-    assert [market.standing(i).state for i in range(3)] == [State.ACCEPTED, State.ACCEPTED, State.BOUGHT]
+    assert [market.standing(i).state for i in range(3)] == [SaleState.ACCEPTED, SaleState.ACCEPTED, SaleState.BOUGHT]
     state = market.state()
     assert (state.bought, state.silent, state.revealed) == (3, 1, 0)
     assert state.delivered == market.price(0) + market.price(1)
@@ -56,7 +56,7 @@ def test_who_has_revealed_until_the_publish_window_ends(market, to_the_second):
     assert market.state().revealed == 2
     market.last_second("publish")
     market.accept(0)
-    assert (market.standing(0).state, market.state().revealed) == (State.ACCEPTED, 1)
+    assert (market.standing(0).state, market.state().revealed) == (SaleState.ACCEPTED, 1)
     with market.refused("too late"):
         market.accept(1)
 

@@ -7,7 +7,7 @@ from eth_abi import encode
 from eth_utils import keccak
 
 from martfl.chain.events import Bought
-from martfl.chain.state import State, price_of
+from martfl.chain.state import SaleState, price_of
 
 
 def test_locks_the_ask_and_says_so(market):
@@ -21,10 +21,10 @@ def test_locks_the_ask_and_says_so(market):
     assert state.spent == market.price(0) + market.price(2) <= state.reward
     for i in (0, 2):
         standing, ask = market.standing(i), market.sellers[i].offer.ask
-        assert (standing.state, standing.price, standing.weight) == (State.BOUGHT, market.price(i), 0)
+        assert (standing.state, standing.price, standing.weight) == (SaleState.BOUGHT, market.price(i), 0)
         assert ask <= standing.price < ask + state.reward / 65_536 + 1
         assert standing.claimable == 0
-    assert market.standing(1).state == State.COMMITTED
+    assert market.standing(1).state == SaleState.COMMITTED
 
 
 def test_as_often_as_the_acquirer_likes(market):
@@ -162,5 +162,5 @@ def test_nothing_is_bought_where_one_offer_is_bad(market):
     market.committed()
     with market.refused("not the offer that was committed to"):
         market.buy(0, 1, 1)
-    assert market.standing(0).state == State.COMMITTED
+    assert market.standing(0).state == SaleState.COMMITTED
     assert (market.state().bought, market.state().spent) == (0, 0)

@@ -3,7 +3,7 @@
 import pytest
 
 from martfl.chain.events import Claimed, Refunded
-from martfl.chain.state import Phase, State
+from martfl.chain.state import Phase, SaleState
 
 
 def test_settled_epoch_pays_prices_and_the_rest_by_weight(market):
@@ -34,7 +34,7 @@ def test_says_so(market):
     name, expected = market.sellers[0].name, market.standing(0).claimable
     done = market.trading.claim_reward(1, account=market.sellers[0].account)
     assert done.events == (Claimed(epoch=1, provider=name, receiver=name, amount=expected),)
-    assert (market.standing(0).state, market.standing(0).claimable) == (State.CLAIMED, 0)
+    assert (market.standing(0).state, market.standing(0).claimable) == (SaleState.CLAIMED, 0)
     refund = market.state().refundable
     done = market.trading.claim_reward(1, account=market.acquirer)
     assert done.events == (Refunded(epoch=1, amount=refund),)

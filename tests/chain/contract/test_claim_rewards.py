@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from martfl.chain.events import Claimed
-from martfl.chain.state import MAX_PROVIDERS, SignedClaim, State
+from martfl.chain.state import MAX_PROVIDERS, SaleState, SignedClaim
 
 PLACE = "0x" + "ab" * 20
 TAKE, AGAIN, REFUSE, BURN = range(4)
@@ -140,7 +140,7 @@ def test_receiver_that_refuses_or_burns_gas_harms_nobody_else(market, sell_by_co
     assert paid(done) == [seller.name for seller in market.sellers]
     assert done.gas < 500_000
     standing = market.trading.read_provider(1, contract.address)
-    assert standing.state == State.ACCEPTED
+    assert standing.state == SaleState.ACCEPTED
     market.claim(market.acquirer)
     assert market.held() == standing.claimable > 0
     market.chain.send(contract.functions.be(TAKE), account=market.stranger)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from martfl.chain.events import ModelCommitted
-from martfl.chain.state import State
+from martfl.chain.state import SaleState
 
 
 def test_is_kept_and_announced(market):
@@ -13,7 +13,7 @@ def test_is_kept_and_announced(market):
     done = market.commit(0)
     name, digest = market.sellers[0].name, market.digest(0)
     assert done.events == (ModelCommitted(epoch=1, provider=name, digest=digest),)
-    assert market.standing(0).state == State.COMMITTED
+    assert market.standing(0).state == SaleState.COMMITTED
     assert market.trading.commitments(1) == {name: digest}
 
 
@@ -31,7 +31,7 @@ def test_again_in_the_next_epoch(market):
     market.settled()
     market.open()
     market.commit(0)
-    assert market.standing(0).state == State.COMMITTED
+    assert market.standing(0).state == SaleState.COMMITTED
 
 
 def test_anybody_but_the_acquirer(market):
@@ -69,7 +69,7 @@ def test_a_digest_of_any_bits_is_one_commitment(market, digest):
     market.open()
     market.commit(0, digest=digest)
     standing = market.standing(0)
-    assert (standing.state, standing.price, standing.weight, standing.claimable) == (State.COMMITTED, 0, 0, 0)
+    assert (standing.state, standing.price, standing.weight, standing.claimable) == (SaleState.COMMITTED, 0, 0, 0)
     market.after("commit")
     with market.refused("not the offer that was committed to"):
         market.buy(0)

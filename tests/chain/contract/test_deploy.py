@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from exact_market import model_digest
 
+from martfl.chain.calls import put, words
 from martfl.chain.deployment import WINDOWS, ExactModel
 from martfl.chain.events import ModelPublished
 from martfl.chain.exact import ExactTrading
 from martfl.chain.network import ChainError, RevertedError
 from martfl.chain.open import open_trading
-from martfl.chain.trading import put, words
 from martfl.errors import InputError
 
 
@@ -24,7 +24,7 @@ def test_terms_are_readable_as_given(market):
 
 def test_initial_model_is_announced_and_kept(market):
     assert market.trading.model(0) == market.initial
-    assert market.trading.model_digest() == model_digest(market.initial)
+    assert market.standing_digest() == model_digest(market.initial)
     (first,) = market.trading.events(ModelPublished, epoch=0)
     assert (first.providers, first.weights) == ((), ())
 

@@ -7,7 +7,7 @@ from exact_market import ExactMarket
 from sampled_market import SampledMarket
 
 from martfl.chain.events import SamplesDrawn
-from martfl.chain.state import Phase, State
+from martfl.chain.state import Phase, SaleState
 
 pytestmark = pytest.mark.anvil
 NEAR = 100  # addresses differ in their zero bytes
@@ -49,7 +49,7 @@ def test_refuted_leaf_of_256_scalars(anvil_chain, embedded):
         with market.refused("leaf is sound"):
             market.refute(1)
         gas.append(market.refute(0).gas)
-        assert market.standing(0).state == State.REFUTED
+        assert market.standing(0).state == SaleState.REFUTED
     assert abs(gas[0] - gas[1]) <= NEAR
 
 

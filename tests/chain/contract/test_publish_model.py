@@ -9,7 +9,7 @@ from exact_market import model_digest
 
 from martfl.chain.deployment import ExactModel
 from martfl.chain.events import ModelPublished
-from martfl.chain.state import Listing, Phase, State
+from martfl.chain.state import Listing, Phase, SaleState
 from martfl.settlement.exact import Commitment, aggregate, combine, verify_model
 from martfl.settlement.exact.generators import blinding_generator
 
@@ -33,7 +33,7 @@ def test_adds_up_and_says_so(market):
     names = tuple(seller.name for seller in market.sellers)
     assert done.events == (ModelPublished(epoch=1, **asdict(expected), providers=names, weights=tuple(THREE.values())),)
     assert market.trading.model(1) == expected
-    assert market.trading.model_digest() == model_digest(expected)
+    assert market.standing_digest() == model_digest(expected)
     assert market.state().phase == Phase.SETTLED
 
 
@@ -52,7 +52,7 @@ def test_being_listed_says_that_the_provider_delivered(market):
     market.reveal(2)
     market.publish(THREE)
     standings = [market.standing(i) for i in range(3)]
-    assert [s.state for s in standings] == [State.LISTED] * 3
+    assert [s.state for s in standings] == [SaleState.LISTED] * 3
     assert [s.weight for s in standings] == list(THREE.values())
     assert [s.price for s in standings] == [market.price(i) for i in range(3)]
     state = market.state()
@@ -70,7 +70,7 @@ def test_second_epoch_adds_to_the_first(market):
 def test_failed_epoch_leaves_the_model_as_it_was(market):
     market.bought()
     market.past("publish")
-    assert market.trading.model_digest() == model_digest(market.initial)
+    assert market.standing_digest() == model_digest(market.initial)
     market.settled({1: 65_536})
     assert market.trading.model(2).point == summed(market, market.initial, {1: 65_536})
 

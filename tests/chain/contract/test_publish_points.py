@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 from exact_market import shifted
 from py_arkworks_bls12381 import Scalar
+from web3.exceptions import Web3Exception
 
-from martfl.chain.state import State
+from martfl.chain.state import SaleState
 from martfl.settlement.exact import Commitment
 
 THREE = {0: 40_000, 1: 20_000, 2: 5_536}
@@ -77,10 +78,10 @@ def test_who_refutes_itself_cannot_stop_a_publication(make_market):
     market.bought()
     market.reveal(1)
     market.refute(1)
-    assert market.standing(1).state == State.REFUTED
+    assert market.standing(1).state == SaleState.REFUTED
     spent = market.state().spent
     market.publish(THREE)
-    assert market.standing(1).state == State.LISTED
+    assert market.standing(1).state == SaleState.LISTED
     assert market.state().delivered == spent
     assert sum(market.claim_all().values()) == market.amount
     assert market.held() == 0
@@ -94,6 +95,6 @@ def test_out_of_gas_changes_nothing(market):
     base = (market.initial.content, market.initial.blinding)
     call = market.trading.contract.functions.publish_model(1, bytes(32), 0, base, names, seals, pairs)
     for gas in (60_000, 80_000, 100_000):
-        with pytest.raises(Exception, match=r"(?i)points do not add up|gas|revert"):
+        with pytest.raises(Web3Exception, match=r"(?i)points do not add up|gas|revert"):
             call.call({"from": market.acquirer.address, "gas": gas})
     market.publish(THREE)

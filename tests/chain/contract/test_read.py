@@ -5,7 +5,7 @@ from exact_market import model_digest
 from web3.exceptions import Web3Exception
 
 from martfl.chain.network import ChainError
-from martfl.chain.state import Phase, State
+from martfl.chain.state import Phase, SaleState
 
 
 def test_unknown_epoch(market):
@@ -51,8 +51,8 @@ def test_a_key_that_may_be_refuted_keeps_the_epoch_open(market, to_the_second):
 def test_provider_without_part_in_it(market):
     market.open()
     standing = market.trading.read_provider(1, market.stranger.address)
-    assert (standing.state, standing.price, standing.weight, standing.claimable) == (State.ABSENT, 0, 0, 0)
-    assert market.trading.read_provider(7, market.sellers[0].name).state == State.ABSENT
+    assert (standing.state, standing.price, standing.weight, standing.claimable) == (SaleState.ABSENT, 0, 0, 0)
+    assert market.trading.read_provider(7, market.sellers[0].name).state == SaleState.ABSENT
 
 
 def test_provider_all_the_way(market):
@@ -73,7 +73,7 @@ def test_provider_all_the_way(market):
         states.append("".join(market.standing(i).state.name[:2] for i in range(3)))
     absent, committed, bought = "ABABAB", "COCOCO", "BOBOBO"
     assert states == [absent, committed, bought, "BOACBO", "BOACRE", "LIACRE", "LIACRE", "CLCLRE"]
-    assert market.standing(2).state == State.REFUTED
+    assert market.standing(2).state == SaleState.REFUTED
     assert [market.standing(i).price for i in range(3)] == [market.price(i) for i in range(3)]
 
 
@@ -90,19 +90,19 @@ def test_claimable_is_what_the_claim_pays(market):
 
 def test_model_is_that_of_the_latest_epoch_that_stands(market):
     first = model_digest(market.initial)
-    assert market.trading.model_digest() == first
+    assert market.standing_digest() == first
     market.bought()
-    assert market.trading.model_digest() == first
+    assert market.standing_digest() == first
     market.publish({0: 65_536})
     second = model_digest(market.trading.model(1))
-    assert market.trading.model_digest() == second != first
+    assert market.standing_digest() == second != first
     market.open()
-    assert market.trading.model_digest() == second
+    assert market.standing_digest() == second
     market.past("buy")
-    assert market.trading.model_digest() == second
+    assert market.standing_digest() == second
     market.bought()
     market.past("publish")
-    assert market.trading.model_digest() == second
+    assert market.standing_digest() == second
 
 
 def test_deadlines_follow_from_the_second_of_opening(market):

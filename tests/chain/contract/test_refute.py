@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 from exact_market import shifted
+from web3.exceptions import Web3Exception
 
 from martfl.chain.events import Refuted
-from martfl.chain.state import Phase, State
+from martfl.chain.state import Phase, SaleState
 from martfl.settlement.exact import SlotLayout, find_false_leaf
 
 SIZES = [1, 5, 6, 7, 1535, 1536, 1537, 3000]
@@ -34,7 +35,7 @@ def test_false_leaf_takes_the_price_back(make_market, parameters):
     before = market.state()
     done = market.refute(0, last)
     assert done.events == (Refuted(epoch=1, provider=market.sellers[0].name, leaf=last),)
-    assert market.standing(0).state == State.REFUTED
+    assert market.standing(0).state == SaleState.REFUTED
     after = market.state()
     assert (after.revealed, after.delivered) == (1, before.delivered - market.price(0))
     market.after("publish")
@@ -52,7 +53,7 @@ def test_no_leaf_of_an_honest_update(make_market, parameters):
     for leaf in range(-(-parameters // 1536)):
         with market.refused("leaf is sound"):
             market.refute(0, leaf)
-    assert market.standing(0).state == State.REVEALED
+    assert market.standing(0).state == SaleState.REVEALED
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -145,7 +146,7 @@ def test_forged_refutations_are_refused(two_leaves, index):
         with two_leaves.refused(reason):
             two_leaves.refute(index, refutation=forged)
             pytest.fail(kind)
-    assert two_leaves.standing(index).state == State.REVEALED
+    assert two_leaves.standing(index).state == SaleState.REVEALED
 
 
 def test_false_leaf_of_somebody_else_does_not_serve(two_leaves):
@@ -238,7 +239,7 @@ def test_with_too_little_gas_nobody_is_refuted(market):
         1, market.sellers[0].name, market.sellers[0].offer.commitment_hash, good.secret, leaf
     )
     for gas in range(60_000, 400_000, 30_000):
-        with pytest.raises(Exception, match=r"(?i)gas|revert|add up|sound"):
+        with pytest.raises(Web3Exception, match=r"(?i)gas|revert|add up|sound"):
             call.call({"from": market.stranger.address, "gas": gas})
 
 

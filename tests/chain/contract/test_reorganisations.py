@@ -10,7 +10,7 @@ from sampled_market import SampledMarket
 from martfl.chain.events import SamplesDrawn
 from martfl.chain.exact import ExactTrading
 from martfl.chain.network import RevertedError
-from martfl.chain.state import State
+from martfl.chain.state import SaleState
 
 pytestmark = pytest.mark.anvil
 DEPTH = 3  # blocks until a transaction counts
@@ -50,13 +50,13 @@ def test_commitment_that_is_gone_is_sent_again(reorg_market, deep):
     market.open()
     market.chain.mine(DEPTH)
     market.commit(0, key="commit")
-    assert market.standing(0).state == State.COMMITTED
-    assert deep.read_provider(1, name, deep=True).state == State.ABSENT
+    assert market.standing(0).state == SaleState.COMMITTED
+    assert deep.read_provider(1, name, deep=True).state == SaleState.ABSENT
     forget(market, 1)
-    assert market.standing(0).state == State.ABSENT
+    assert market.standing(0).state == SaleState.ABSENT
     market.commit(0, key="commit")  # the same step: signed once, sent again
     market.chain.mine(DEPTH)
-    assert deep.read_provider(1, name, deep=True).state == State.COMMITTED
+    assert deep.read_provider(1, name, deep=True).state == SaleState.COMMITTED
     with market.refused("already committed"):
         market.commit(0)
 
@@ -91,16 +91,16 @@ def test_purchase_is_no_purchase_before_it_is_deep(reorg_market, deep):
     market.committed()
     market.chain.mine(DEPTH)
     market.buy(0)
-    assert market.standing(0).state == State.BOUGHT
-    assert deep.read_provider(1, name, deep=True).state == State.COMMITTED  # an honest seller keeps its key
+    assert market.standing(0).state == SaleState.BOUGHT
+    assert deep.read_provider(1, name, deep=True).state == SaleState.COMMITTED  # an honest seller keeps its key
     forget(market, 1)
-    assert market.standing(0).state == State.COMMITTED
+    assert market.standing(0).state == SaleState.COMMITTED
     with market.refused("no key is due"):
         market.reveal(0)
     assert market.state().spent == 0
     market.buy(0)
     market.chain.mine(DEPTH)
-    assert deep.read_provider(1, name, deep=True).state == State.BOUGHT
+    assert deep.read_provider(1, name, deep=True).state == SaleState.BOUGHT
 
 
 def test_reveal_that_is_gone_is_sent_again_within_the_margin(reorg_market, deep):
@@ -110,10 +110,10 @@ def test_reveal_that_is_gone_is_sent_again_within_the_margin(reorg_market, deep)
     market.chain.mine(DEPTH)
     market.reveal(0, key="reveal")
     forget(market, 1)
-    assert market.standing(0).state == State.BOUGHT
+    assert market.standing(0).state == SaleState.BOUGHT
     market.reveal(0, key="reveal")
     market.chain.mine(DEPTH)
-    assert deep.read_provider(1, name, deep=True).state == State.REVEALED
+    assert deep.read_provider(1, name, deep=True).state == SaleState.REVEALED
     market.past("publish")
     assert market.claim(market.sellers[0].account) == market.price(0)
 
@@ -135,9 +135,9 @@ def test_publication_that_is_gone_is_sent_again(reorg_market):
     market.bought()
     market.publish(key="publish")
     forget(market, 1)
-    assert market.standing(0).state == State.BOUGHT
+    assert market.standing(0).state == SaleState.BOUGHT
     market.publish(key="publish")
-    assert market.standing(0).state == State.LISTED
+    assert market.standing(0).state == SaleState.LISTED
 
 
 def test_draw_follows_the_chain_that_is_left(reorg_chain):

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from martfl.chain.events import Revealed
-from martfl.chain.state import Phase, State
+from martfl.chain.state import Phase, SaleState
 
 
 def test_counts_as_delivered_and_says_so(market):
     market.bought()
     done = market.reveal(0)
     assert done.events == (Revealed(epoch=1, provider=market.sellers[0].name, key=market.sellers[0].secret),)
-    assert market.standing(0).state == State.REVEALED
+    assert market.standing(0).state == SaleState.REVEALED
     state = market.state()
     assert (state.silent, state.revealed, state.delivered) == (2, 1, market.price(0))
 

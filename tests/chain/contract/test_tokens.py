@@ -3,7 +3,7 @@
 import pytest
 
 from martfl.chain.network import RevertedError
-from martfl.chain.state import Phase, State
+from martfl.chain.state import Phase, SaleState
 
 TRUE, FALSE, REVERT, FEE = range(4)  # what `token_moody` does when somebody in disgrace is to be paid
 
@@ -72,7 +72,7 @@ def test_receiver_that_the_token_refuses_harms_itself_only(token_market, chain, 
     due = market.standing(0).claimable
     done = market.claim_for(0, 1)
     assert [event.provider for event in done.events] == [market.sellers[1].name]
-    assert (market.standing(0).state, market.standing(0).claimable) == (State.LISTED, due)
+    assert (market.standing(0).state, market.standing(0).claimable) == (SaleState.LISTED, due)
     with pytest.raises(RevertedError, match=r"token refused|token: never"):
         market.trading.claim_reward(1, account=market.sellers[0].account)
     market.trading.claim_reward(1, account=market.acquirer)

@@ -1,5 +1,7 @@
 """Figures: what is drawn is what was measured, read back from the axes."""
 
+import csv
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -115,6 +117,41 @@ def test_it_is_written_in_the_format_of_the_ending(tmp_path, ending) -> None:
             assert image.width > image.height  # two panels side by side
 
 
+KINDS = {
+    "lines": (LINES, ["trec, sybil", "martfl", "malicious providers (%)", "40.0", "accuracy (%)", "51.0"], 8),
+    "cdf": (
+        {"kind": "cdf", "metrics": ["inclusiveness"], "lines": "rule"},
+        ["", "martfl", "inclusiveness (%)", "100.0", "share of rounds", "1.0"],
+        32,
+    ),
+    "bars": (
+        {"kind": "bars", "metrics": ["dac", "robustness"], "lines": "rule"},
+        ["", "martfl", "", "robustness", "%", "90.0"],
+        4,
+    ),
+    "scatter": (
+        {"kind": "scatter", "x": "inclusiveness", "metrics": ["robustness"], "lines": "rule"},
+        ["", "martfl", "inclusiveness (%)", "60.0", "robustness (%)", "90.0"],
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_numbers_of_a_figure_are_a_line_a_point(tmp_path, kind) -> None:
+    spec, last, count = KINDS[kind]
+    some = [run for run in RUNS if run.settings["malicious"] == 0.4 or kind == "lines"]
+    head, *lines = csv.reader(save(drawn(spec, outcomes=some), tmp_path / "attacks.csv").read_text().splitlines())
+    assert head == ["panel", "line", "x", "at", "y", "value"]
+    assert lines[-1] == last and len(lines) == count
+
+
+def test_what_was_not_run_has_no_point(tmp_path) -> None:
+    some = [run for run in RUNS if run.settings["malicious"] == 0.3]
+    text = save(drawn(LINES, outcomes=some), tmp_path / "attacks.csv").read_text()
+    assert "30.0" in text and "40.0" not in text and "nan" not in text
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -130,7 +167,7 @@ def test_a_malformed_spec_is_refused(values, message) -> None:
 
 
 def test_other_formats_and_empty_plans_are_refused(tmp_path) -> None:
-    with pytest.raises(InputError, match=r"written as one of \.png, \.svg, \.pdf, got 'attacks.gif'"):
+    with pytest.raises(InputError, match=r"written as one of \.png, \.svg, \.pdf, \.csv, got 'attacks.gif'"):
         save(drawn(LINES), tmp_path / "attacks.gif")
     with pytest.raises(InputError, match="nothing to draw"):
         drawn(LINES, planned=[])

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics.pairwise import cosine_similarity
 
 from martfl.errors import InputError
 from martfl.lab.rules import make_rule
-from martfl.selection import cohen_kappa, cosine_scores, select
+from martfl.selection import cohen_kappa, select
 from martfl.selection.paper import BUYS, PaperState
 
 
@@ -30,14 +31,14 @@ def test_two_epochs_by_hand(view_of, crowd, truth) -> None:
     first, second = view_of(crowd, own_update=truth), view_of(0.5 * crowd.flip(0), own_update=truth, index=1)
     states, decisions = play([first, second])
     # Epoch 1: the acquirer's own update is the baseline; the best kappa among the bought comes next.
-    by_hand = select(cosine_scores(crowd.numpy(), truth.numpy()), rng=np.random.default_rng(7))
+    by_hand = select(cosine_similarity(crowd.numpy(), truth.numpy()[None])[:, 0], rng=np.random.default_rng(7))
     assert decisions[0].weights == pytest.approx(by_hand.weights)
     wanted = [i for i, role in enumerate(by_hand.roles) if role in BUYS]
     assert np.flatnonzero(decisions[0].bought).tolist() == wanted
     best = max(wanted, key=lambda row: kappa(first, row))
     assert states[0] == PaperState(str(best))
     # Epoch 2: that provider's update is the baseline, it is bought, and weighs nothing.
-    scores = cosine_scores(second.updates.numpy(), second.updates[best].numpy())
+    scores = cosine_similarity(second.updates.numpy(), second.updates[best : best + 1].numpy())[:, 0]
     by_hand = select(scores, baseline=best, rng=np.random.default_rng(7))
     assert decisions[1].weights == pytest.approx(by_hand.weights)
     assert decisions[1].weights[best] == 0

@@ -173,9 +173,9 @@ def test_who_is_interrupted_while_it_makes_generators_goes_on(tmp_path, monkeypa
     def stop(done, total):
         heard.append((done, total))
         if done == 5 * BLOCK_POINTS:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt("killed")
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="killed"):
         Generators.load(6 * BLOCK_POINTS, folder=tmp_path, progress=stop)
     assert heard[-1] == (5 * BLOCK_POINTS, 6 * BLOCK_POINTS)
     heard.clear()

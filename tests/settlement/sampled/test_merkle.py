@@ -1,5 +1,6 @@
 """Packing and capped trees: every value opens, nothing else does."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,18 +10,40 @@ from hypothesis import strategies as st
 
 from martfl.settlement import SettlementError
 from martfl.settlement.errors import RangeError
-from martfl.settlement.sampled.merkle import TreeShape, build_tree, pack_words, verify_path
-from martfl.settlement.sampled.packing import pack, slot, slots_per_word, unpack
+from martfl.settlement.keccak import keccak
+from martfl.settlement.sampled.merkle import Path, TreeShape, build_tree, cap_root, pack_words, unpack_words
+from martfl.settlement.sampled.packing import pack, slots_per_word
 
 sizes = st.integers(1, 3000)
+
+
+def verify_path(*, root: bytes, cap: Sequence[bytes], path: Path, shape: TreeShape, salted: bool) -> bool:
+    """Whether `path` opens `root`; the contract's check, step by step. `salted` says which kind of tree it is."""
+    if len(cap) != shape.cap_size or len(path.siblings) != shape.path_length or cap_root(cap) != root:
+        return False
+    if not 0 <= path.leaf < shape.leaves or any(len(n) != 32 for n in (path.word, *path.siblings, *cap)):
+        return False
+    if len(path.salt) != (32 if salted else 0):
+        return False
+    leaf, node = path.leaf, keccak(path.word + path.salt) if salted else path.word
+    for sibling in path.siblings:
+        node = keccak(sibling + node) if leaf & 1 else keccak(node + sibling)
+        leaf >>= 1
+    return bool(cap[leaf] == node)
+
+
+def slot(word: int, *, index: int, bits: int) -> int:
+    """Value `index` of the whole vector out of the word that holds it: shift and mask, as the contract does it."""
+    return (word >> (bits * (index % slots_per_word(bits)))) & ((1 << bits) - 1)
 
 
 @given(data=st.data(), bits=st.integers(1, 32))
 def test_pack_and_unpack(data, bits):
     values = data.draw(st.lists(st.integers(0, 2**bits - 1), min_size=1, max_size=60))
     words = pack(values, bits=bits)
-    assert unpack(words, bits=bits, count=len(values)) == values
-    assert b"".join(w.to_bytes(32, "big") for w in words) == pack_words(np.array(values, np.int64), bits=bits)
+    whole = b"".join(w.to_bytes(32, "big") for w in words)
+    assert whole == pack_words(np.array(values, np.int64), bits=bits)
+    assert unpack_words(whole, bits=bits, count=len(values)).tolist() == values
     for j, v in enumerate(values):
         assert slot(words[j // slots_per_word(bits)], index=j, bits=bits) == v
 
@@ -116,5 +139,5 @@ def test_bad_input_is_refused():
         build_tree(np.array([], np.int64), bits=24)
     with pytest.raises(SettlementError, match="parameter index"):
         build_tree(np.arange(5), bits=24).open(5)
-    with pytest.raises(RangeError, match="bits outside their slots"):
-        unpack([1 << 253], bits=24, count=10)
+    with pytest.raises(SettlementError, match="another number of words, got 32 bytes"):
+        unpack_words(bytes(32), bits=24, count=11)

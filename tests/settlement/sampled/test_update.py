@@ -1,6 +1,4 @@
-"""Commitments to updates and the ruling on objections."""
-
-from dataclasses import replace
+"""Commitments to updates."""
 
 import numpy as np
 import pytest
@@ -8,8 +6,6 @@ import pytest
 from martfl.settlement import SettlementError
 from martfl.settlement.sampled.update import (
     blinding,
-    make_objection,
-    objection_holds,
     update_commitment,
     update_root,
     update_tree,
@@ -17,7 +13,6 @@ from martfl.settlement.sampled.update import (
 
 SECRET = bytes(range(32))
 SIZE = 5000
-INDICES = [7, 1300, 2600, 4999]
 
 
 @pytest.fixture(scope="module")
@@ -25,40 +20,6 @@ def committed(small_shape):
     update = np.random.default_rng(3).integers(0, 4096, SIZE)
     tree = update_tree(update, secret=SECRET, shape=small_shape)
     return update, tree, update_root(tree, blinding=blinding(SECRET))
-
-
-def rule(objection, committed, shape, posted, *, indices=INDICES, root=None):
-    return objection_holds(
-        objection, root=root or committed[2], posted=posted, indices=indices, parameters=SIZE, shape=shape
-    )
-
-
-def test_an_objection_holds_exactly_when_the_posted_commitment_is_wrong(committed, small_shape):
-    update, tree, _ = committed
-    right = update_commitment(update[INDICES], blinding=blinding(SECRET), shape=small_shape)
-    objection = make_objection(tree, blinding=blinding(SECRET), indices=INDICES)
-    assert rule(objection, committed, small_shape, right + 1)
-    assert not rule(objection, committed, small_shape, right)
-
-
-def test_a_provider_cannot_object_with_other_values(committed, small_shape):
-    """Against a right commitment: another update, another blinding, other leaves, another root."""
-    update, tree, _ = committed
-    right = update_commitment(update[INDICES], blinding=blinding(SECRET), shape=small_shape)
-    honest = make_objection(tree, blinding=blinding(SECRET), indices=INDICES)
-    forged = update_tree(np.roll(update, 1), secret=SECRET, shape=small_shape)
-    path = honest.paths[0]
-    for bad in (
-        make_objection(forged, blinding=blinding(SECRET), indices=INDICES),
-        replace(honest, blinding=honest.blinding + 1),
-        replace(honest, paths=honest.paths[::-1]),
-        replace(honest, paths=honest.paths[:-1]),
-        replace(honest, paths=(replace(path, word=bytes(32)), *honest.paths[1:])),
-        replace(honest, paths=(replace(path, salt=bytes(32)), *honest.paths[1:])),
-    ):
-        assert not rule(bad, committed, small_shape, right)
-    assert not rule(honest, committed, small_shape, right + 1, root=bytes(32))
-    assert not rule(honest, committed, small_shape, right + 1, indices=[8 + 21, *INDICES[1:]])
 
 
 def test_roots_hide_and_bind(committed, small_shape):

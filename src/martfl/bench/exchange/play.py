@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 
-from martfl.bench.exchange.world import ASK, World, open_world
+from martfl.bench.exchange.world import World, open_world
 from martfl.chain.state import SignedClaim
 from martfl.market.acquirer import deploy_market
 from martfl.market.terms import Terms
@@ -92,8 +92,3 @@ def fair_income(rogues: int, *, honest: int = 2, epochs: int = 1) -> int:
             world.rogue(i)
         world.acquirer().run(epochs)
         return of_sellers(world, fair=0).gain
-
-
-def asks(count: int) -> int:
-    """What so many honest sellers ask."""
-    return count * ASK

@@ -1,8 +1,9 @@
 """The market over Flower: the acquirer is a ServerApp, every provider a ClientApp.
 
-One code serves Flower's simulation engine (`simulation`) and its deployment engine (`roles`): both run the apps of
-`apps`, and the acquirer speaks through `FlowerLink`. Flower's telemetry and update checks are switched off unless the
-environment asks for them. What we use of Flower that is not public lies in `private`, and ties us to its version.
+The programs in `roles` run the apps of `apps` on Flower's deployment engine, and the acquirer speaks through
+`FlowerLink`. The same apps run on Flower's simulation engine. Flower's telemetry and update checks are switched off
+unless the environment asks for them. What we use of Flower that is not public is in `private`: it ties us
+to a version.
 """
 
 import os

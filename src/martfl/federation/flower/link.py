@@ -54,7 +54,7 @@ class FlowerLink:
         return list(self._nodes)
 
     def ask(self, requests: Mapping[str, bytes], *, kind: str, seconds: float) -> Mapping[str, bytes]:
-        """Send, and wait for all answers or for `seconds`. Who comes back at another node is asked again there."""
+        """Send, and wait for all answers or for `seconds`. Whoever comes back at another node is asked again there."""
         waiting = {str(to_checksum_address(name)): (name, data) for name, data in requests.items()}
         asked: dict[str, int] = {}
         answers: dict[str, bytes] = {}
@@ -77,7 +77,7 @@ class FlowerLink:
         return answers
 
     def _unsent(self, waiting: Mapping[str, bytes], asked: dict[str, int]) -> dict[int, bytes]:
-        """Node → request, for whom it has not gone to yet, or who is at a new node; `asked` is brought up to date."""
+        """Node → request for everybody who was not asked yet, or is at a new node; brings `asked` up to date."""
         new = {}
         for key, data in waiting.items():
             node = self._nodes.get(key)
@@ -88,7 +88,7 @@ class FlowerLink:
     # --- identities ----------------------------------------------------------------------------------------------
 
     def _greet(self) -> None:
-        """Forget who has gone, challenge who is new."""
+        """Forget those who have gone, challenge those who are new."""
         self._greeted = time.monotonic()
         online = set(self.grid.get_node_ids())
         self._nodes = {wallet: node for wallet, node in self._nodes.items() if node in online}

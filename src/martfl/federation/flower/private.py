@@ -4,7 +4,6 @@
   a seller's machine. With `--isolation process` it waits for somebody with the secret to take the task. There is no
   public way to be that somebody, so `tasks` speaks Flower's runtime interface itself.
 - *Runs.* A run is started by Flower's command line only; `runs` calls what that calls.
-- *Simulation.* Flower's engine wants Ray, whose processes cannot share a journal; `simulation` gives it threads.
 - *SuperLink.* It serves nodes, control and runtime on one port; a middleware keeps the last two for this machine.
 - *Patience.* Flower's own client ends the whole process on some answers, so it gets another way of trying again.
 
@@ -25,16 +24,7 @@ from flwr.proto.runtime_pb2 import (
     SendTaskHeartbeatRequest,
 )
 from flwr.proto.task_pb2 import Task
-from flwr.server.superlink.fleet.vce.backend import Backend
-from flwr.server.superlink.fleet.vce.metrics import VceMetrics
-from flwr.server.superlink.fleet.vce.vce_api import (
-    _register_node_info_stores as register_node_info_stores,
-)
-from flwr.server.superlink.fleet.vce.vce_api import _register_nodes as register_nodes
-from flwr.server.superlink.fleet.vce.vce_api import run_api
-from flwr.server.superlink.linkstate import LinkStateFactory
-from flwr.server.superlink.linkstate.in_memory_linkstate import InMemoryLinkState, RunRecord
-from flwr.supercore.constant import FLWR_IN_MEMORY_DB_NAME, NOOP_FEDERATION_ID, TaskType
+from flwr.supercore.constant import TaskType
 from flwr.supercore.control import ControlHttpClient
 from flwr.supercore.fab import Fab
 from flwr.supercore.heartbeat import HeartbeatSender
@@ -43,38 +33,27 @@ from flwr.supercore.interceptors import (
     RuntimeVersionHttpInterceptor,
     SuperExecAuthHttpInterceptor,
 )
-from flwr.supercore.object_store import ObjectStoreFactory
 from flwr.supercore.retry import RetryInvoker, exponential
 from flwr.supercore.run import Run
 from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.supercore.task_identity import TaskIdentity
-from flwr.superlink.federation import NoOpFederationManager
-from flwr.superlink.grid import HttpGrid, InMemoryGrid
+from flwr.superlink.grid import HttpGrid
 from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
 
 from martfl.asgi import App
 
 __all__ = [
-    "FLWR_IN_MEMORY_DB_NAME",
     "LOST",
-    "NOOP_FEDERATION_ID",
     "SUPERLINK_NODE_ID",
     "AcquireTaskRequest",
-    "Backend",
     "ControlHttpClient",
     "ErrorCode",
     "Fab",
     "HeartbeatSender",
     "HttpGrid",
-    "InMemoryGrid",
-    "InMemoryLinkState",
-    "LinkStateFactory",
-    "NoOpFederationManager",
-    "ObjectStoreFactory",
     "PullTaskInputRequest",
     "RetryInvoker",
     "Run",
-    "RunRecord",
     "RuntimeHttpClient",
     "RuntimeTokenHttpInterceptor",
     "RuntimeVersionHttpInterceptor",
@@ -84,7 +63,6 @@ __all__ = [
     "SuperExecAuthHttpInterceptor",
     "Task",
     "TaskType",
-    "VceMetrics",
     "be",
     "build_fab_from_files",
     "context_from_proto",
@@ -94,9 +72,6 @@ __all__ = [
     "pull_task_input",
     "push_message",
     "push_task_output",
-    "register_node_info_stores",
-    "register_nodes",
-    "run_api",
     "run_from_proto",
     "run_superlink",
     "run_supernode",

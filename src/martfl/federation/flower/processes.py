@@ -127,7 +127,7 @@ def _end_after(parent: int) -> None:
 
 
 def _secret(folder: Path) -> tuple[bytes, Path]:
-    """A fresh secret in a file that only we can read: who has it may take tasks."""
+    """A fresh secret in a file that only we can read: whoever has it may take tasks."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     file, secret = folder / "runtime.secret", secrets.token_bytes(32)
     file.unlink(missing_ok=True)

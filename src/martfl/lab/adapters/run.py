@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 import torch
 
-from martfl.lab.adapters.texts import Split, success
+from martfl.lab.adapters.texts import SpeechSplit, success
 from martfl.lab.rules.base import RoundView
 from martfl.lab.rules.registry import make_rule
 from martfl.lab.rules.shared import cosines
@@ -65,7 +65,7 @@ class AdapterRun:
     """A run in progress."""
 
     task: LoraTask
-    split: Split
+    split: SpeechSplit
     rule: str
     seed: int
     rule_params: Settings = field(default_factory=dict)

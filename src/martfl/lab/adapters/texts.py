@@ -16,7 +16,7 @@ ATTACKS = ("none", "shuffled", "backdoor")
 
 
 @dataclass(frozen=True)
-class Split:
+class SpeechSplit:
     """The speeches of one run."""
 
     root: Sequence[str]
@@ -27,7 +27,7 @@ class Split:
 
 def make_split(
     speeches: list[Speech], *, sellers: int, malicious: float, attack: str, root: int, test: int, seed: int
-) -> Split:
+) -> SpeechSplit:
     """A play for the buyer and one for every seller; parts of plays where there are too few."""
     if attack not in ATTACKS:
         raise InputError(f"attacks on texts are {', '.join(ATTACKS)}, got {attack!r}")
@@ -42,7 +42,7 @@ def make_split(
     parts = [others[i % len(others)][i // len(others) :: -(-sellers // len(others))] for i in range(sellers)]
     bad = set(rng.choice(sellers, round(malicious * sellers), replace=False).tolist()) if attack != "none" else set()
     held = [poisoned(part, attack, rng) if i in bad else part for i, part in enumerate(parts)]
-    return Split(own[:cut], own[cut : cut + test], held, tuple(i not in bad for i in range(sellers)))
+    return SpeechSplit(own[:cut], own[cut : cut + test], held, tuple(i not in bad for i in range(sellers)))
 
 
 def poisoned(texts: Sequence[str], attack: str, rng: np.random.Generator) -> list[str]:

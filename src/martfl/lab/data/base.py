@@ -18,6 +18,12 @@ class Dataset:
 
     Images are uint8 [rows, height, width, channels]; texts are int32 token numbers [rows, length] with 0 for padding;
     features are float32 [rows, columns].
+
+    Examples:
+        >>> from martfl.lab.data import load_dataset
+        >>> digits = load_dataset('digits')
+        >>> digits.kind, digits.num_classes, digits.train_x.shape[1:]
+        ('features', 10, (64,))
     """
 
     name: str

@@ -23,7 +23,7 @@ from martfl.lab.rules.strategy import LabBuyer
 from martfl.lab.runtime import Runtime
 from martfl.lab.splits import Split, make_split, rows_of
 from martfl.lab.trainer import prepare_device
-from martfl.lab.valuers import Offer, Valuer
+from martfl.lab.valuers import PaidRound, Valuer
 
 Make = Callable[[Dataset, Split, Sequence[Rows], np.random.Generator], list[Wallet]]
 
@@ -88,17 +88,17 @@ def run_market(market: Market, valuers: Mapping[str, Valuer], *, driver: str) ->
     pay: dict[str, list[np.ndarray]] = {name: [] for name in valuers}
     last: Tensor | None = None
     for index in range(market.config.rounds):
-        offer = offer_of(market, model, last, index)
+        paid = paid_round(market, model, last, index)
         for name, valuer in valuers.items():
-            states[name], weights = valuer.value(states[name], offer)
+            states[name], weights = valuer.value(states[name], paid)
             pay[name].append(weights)
-        last = (offer.updates * offer.updates.new_tensor(pay[driver][-1])[:, None]).sum(dim=0)
+        last = (paid.updates * paid.updates.new_tensor(pay[driver][-1])[:, None]).sum(dim=0)
         model = model + last
     accuracy = market.exam.test_figures(model)["mta"] or 0.0
     return Paid(market.wallets, {name: np.stack(rows) for name, rows in pay.items()}, accuracy)
 
 
-def offer_of(market: Market, model: Tensor, last: Tensor | None, index: int) -> Offer:
+def paid_round(market: Market, model: Tensor, last: Tensor | None, index: int) -> PaidRound:
     """One round's updates."""
     seed = market.config.seed
     _parrot(market, model)
@@ -109,7 +109,7 @@ def offer_of(market: Market, model: Tensor, last: Tensor | None, index: int) -> 
     rng = stream(seed, "pay", index)
     view = RoundView(index, model, updates, own, sizes, honest, market.judge, rng)
     names = tuple(str(i) for i in range(len(updates)))
-    return Offer(names, updates, model, own, market.sizes, LabBuyer(view, market.judge).goodness, rng, view)
+    return PaidRound(names, updates, model, own, market.sizes, LabBuyer(view, market.judge).goodness, rng, view)
 
 
 def _parrot(market: Market, model: Tensor) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from martfl.lab.valuers.base import Offer, Valuer
+from martfl.lab.valuers.base import PaidRound, Valuer
 from martfl.lab.valuers.registry import VALUERS, make_valuer
 
-__all__ = ["VALUERS", "Offer", "Valuer", "make_valuer"]
+__all__ = ["VALUERS", "PaidRound", "Valuer", "make_valuer"]

@@ -18,7 +18,7 @@ State = Any  # each valuer's own
 
 
 @dataclass(frozen=True)
-class Offer:
+class PaidRound:
     """The updates of a round that are to be paid."""
 
     names: tuple[str, ...]  # [k]
@@ -48,7 +48,7 @@ class Valuer(Protocol):
     def start(self) -> State:
         """What it knows before the first round."""
 
-    def value(self, state: State, offer: Offer) -> tuple[State, np.ndarray]:
+    def value(self, state: State, paid: PaidRound) -> tuple[State, np.ndarray]:
         """What it knows after a round, and the weights [k], which sum to 1."""
 
 

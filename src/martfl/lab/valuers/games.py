@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from martfl.errors import InputError
-from martfl.lab.valuers.base import Offer, positive
+from martfl.lab.valuers.base import PaidRound, positive
 
 Sums = Mapping[str, float]
 
 
-def _add(state: Sums, offer: Offer, values: np.ndarray) -> tuple[Sums, np.ndarray]:
+def _add(state: Sums, paid: PaidRound, values: np.ndarray) -> tuple[Sums, np.ndarray]:
     """Values are added up over rounds; the weights are by the sums."""
-    sums = np.array([state.get(name, 0.0) for name in offer.names]) + values
-    return {**state, **dict(zip(offer.names, sums.tolist(), strict=True))}, positive(sums)
+    sums = np.array([state.get(name, 0.0) for name in paid.names]) + values
+    return {**state, **dict(zip(paid.names, sums.tolist(), strict=True))}, positive(sums)
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,11 @@ class LeaveOneOut:
         """Nothing was added."""
         return {}
 
-    def value(self, state: Sums, offer: Offer) -> tuple[Sums, np.ndarray]:
+    def value(self, state: Sums, paid: PaidRound) -> tuple[Sums, np.ndarray]:
         """v(N) − v(N without i)."""
-        everyone = list(range(len(offer.names)))
-        found = offer.worth([everyone, *([j for j in everyone if j != i] for i in everyone)])
-        return _add(state, offer, found[0] - found[1:])
+        everyone = list(range(len(paid.names)))
+        found = paid.worth([everyone, *([j for j in everyone if j != i] for i in everyone)])
+        return _add(state, paid, found[0] - found[1:])
 
 
 @dataclass(frozen=True)
@@ -55,27 +55,27 @@ class GtgShapley:
         """Nothing was added."""
         return {}
 
-    def value(self, state: Sums, offer: Offer) -> tuple[Sums, np.ndarray]:
+    def value(self, state: Sums, paid: PaidRound) -> tuple[Sums, np.ndarray]:
         """The mean of marginal gains over permutations."""
-        k = len(offer.names)
-        whole = float(offer.worth([range(k)])[0])
+        k = len(paid.names)
+        whole = float(paid.worth([range(k)])[0])
         values = np.zeros(k)
-        if abs(whole - offer.base) > self.round_least:
-            orders = [self._order(first, k, offer.rng) for first in range(k) for _ in range(self.permutations)]
+        if abs(whole - paid.base) > self.round_least:
+            orders = [self._order(first, k, paid.rng) for first in range(k) for _ in range(self.permutations)]
             for order in orders:
-                values[order] += self._marginals(offer, order, whole) / len(orders)
-        return _add(state, offer, values)
+                values[order] += self._marginals(paid, order, whole) / len(orders)
+        return _add(state, paid, values)
 
     def _order(self, first: int, k: int, rng: np.random.Generator) -> np.ndarray:
         others = np.array([i for i in range(k) if i != first], dtype=np.int64)
         return np.concatenate([[first], rng.permutation(others)])
 
-    def _marginals(self, offer: Offer, order: np.ndarray, whole: float) -> np.ndarray:
+    def _marginals(self, paid: PaidRound, order: np.ndarray, whole: float) -> np.ndarray:
         """Groups are judged a few at a time, until the rest has nothing to gain."""
-        before, found = offer.base, np.zeros(len(order))
+        before, found = paid.base, np.zeros(len(order))
         for begin in range(0, len(order), 4):
             ends = range(begin + 1, min(begin + 4, len(order)) + 1)
-            values = offer.worth([order[:end].tolist() for end in ends])
+            values = paid.worth([order[:end].tolist() for end in ends])
             for place, value in zip(ends, values, strict=True):
                 found[place - 1], before = value - before, float(value)
             if abs(whole - before) < self.within_least:

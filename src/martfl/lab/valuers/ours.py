@@ -8,7 +8,7 @@ import numpy as np
 
 from martfl.errors import InputError
 from martfl.lab.rules.base import Rule
-from martfl.lab.valuers.base import Offer, State
+from martfl.lab.valuers.base import PaidRound, State
 from martfl.valuation import Account, Information, value_updates
 
 
@@ -22,16 +22,16 @@ class ByInformation:
         """Nothing is known."""
         return self.rule.start()
 
-    def value(self, state: Account, offer: Offer) -> tuple[Account, np.ndarray]:
+    def value(self, state: Account, paid: PaidRound) -> tuple[Account, np.ndarray]:
         """The weights of aggregation."""
         after, valued = value_updates(
             self.rule,
             state,
-            names=offer.names,
-            updates=list(offer.updates),
-            model=offer.model,
-            goodness=offer.goodness,
-            rng=offer.rng,
+            names=paid.names,
+            updates=list(paid.updates),
+            model=paid.model,
+            goodness=paid.goodness,
+            rng=paid.rng,
         )
         return after, valued.weights
 
@@ -46,9 +46,9 @@ class ByRule:
         """As the rule."""
         return self.rule.init()
 
-    def value(self, state: State, offer: Offer) -> tuple[State, np.ndarray]:
+    def value(self, state: State, paid: PaidRound) -> tuple[State, np.ndarray]:
         """The rule's weights."""
-        if offer.view is None:
-            raise InputError(f"rule {self.rule.name!r} pays by a whole round, and this offer has none")
-        after, decision = self.rule.step(state, offer.view)
+        if paid.view is None:
+            raise InputError(f"rule {self.rule.name!r} pays by a whole round, and only the updates are given here")
+        after, decision = self.rule.step(state, paid.view)
         return after, decision.weights

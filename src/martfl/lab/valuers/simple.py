@@ -9,7 +9,7 @@ import numpy as np
 
 from martfl.errors import InputError
 from martfl.lab.rules.cffl import faded, root_accuracy
-from martfl.lab.valuers.base import Offer, cosines_with, positive
+from martfl.lab.valuers.base import PaidRound, cosines_with, positive
 
 Known = Mapping[str, float]
 
@@ -21,9 +21,9 @@ class Equal:
     def start(self) -> None:
         """Nothing is kept."""
 
-    def value(self, state: None, offer: Offer) -> tuple[None, np.ndarray]:
+    def value(self, state: None, paid: PaidRound) -> tuple[None, np.ndarray]:
         """1/k."""
-        return None, positive(np.ones(len(offer.names)))
+        return None, positive(np.ones(len(paid.names)))
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Size:
     def start(self) -> None:
         """Nothing is kept."""
 
-    def value(self, state: None, offer: Offer) -> tuple[None, np.ndarray]:
+    def value(self, state: None, paid: PaidRound) -> tuple[None, np.ndarray]:
         """n_i / Σ n_j."""
-        return None, positive(offer.sizes)
+        return None, positive(paid.sizes)
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class Cosine:
     def start(self) -> None:
         """Nothing is kept."""
 
-    def value(self, state: None, offer: Offer) -> tuple[None, np.ndarray]:
+    def value(self, state: None, paid: PaidRound) -> tuple[None, np.ndarray]:
         """max(cos, 0)."""
-        return None, positive(cosines_with(offer.updates, offer.own))
+        return None, positive(cosines_with(paid.updates, paid.own))
 
 
 @dataclass(frozen=True)
@@ -64,15 +64,15 @@ class Cffl:
         """No reputations."""
         return {}
 
-    def value(self, state: Known, offer: Offer) -> tuple[Known, np.ndarray]:
+    def value(self, state: Known, paid: PaidRound) -> tuple[Known, np.ndarray]:
         """c = ½·c + ½·sinh(α·a) with the shares a of all accuracies."""
-        if offer.view is None:
-            raise InputError("cffl pays by predictions, and this offer has no judge")
-        right = root_accuracy(offer.view)
-        known = np.array([state.get(name, np.nan) for name in offer.names])
+        if paid.view is None:
+            raise InputError("cffl pays by predictions, and no judge is given here")
+        right = root_accuracy(paid.view)
+        known = np.array([state.get(name, np.nan) for name in paid.names])
         fresh = faded(None, right, self.alpha)
         mixed = faded(np.where(np.isnan(known), fresh, known), right, self.alpha)
-        return {**state, **dict(zip(offer.names, mixed.tolist(), strict=True))}, positive(mixed)
+        return {**state, **dict(zip(paid.names, mixed.tolist(), strict=True))}, positive(mixed)
 
 
 @dataclass(frozen=True)
@@ -89,11 +89,11 @@ class Rffl:
         """No reputations."""
         return {}
 
-    def value(self, state: Known, offer: Offer) -> tuple[Known, np.ndarray]:
+    def value(self, state: Known, paid: PaidRound) -> tuple[Known, np.ndarray]:
         """The aggregate is by the reputations so far; r = α·r + (1 − α)·cos(u, aggregate)."""
-        weights = positive(np.array([state.get(name, 0.0) for name in offer.names])) if state else positive(offer.sizes)
-        mixed = (offer.updates * offer.updates.new_tensor(weights)[:, None]).sum(dim=0)
-        agreement = cosines_with(offer.updates, mixed)
-        past = np.array([state.get(name, 0.0) for name in offer.names])
+        weights = positive(np.array([state.get(name, 0.0) for name in paid.names])) if state else positive(paid.sizes)
+        mixed = (paid.updates * paid.updates.new_tensor(weights)[:, None]).sum(dim=0)
+        agreement = cosines_with(paid.updates, mixed)
+        past = np.array([state.get(name, 0.0) for name in paid.names])
         found = positive(self.alpha * past + (1 - self.alpha) * agreement)
-        return {**state, **dict(zip(offer.names, found.tolist(), strict=True))}, found
+        return {**state, **dict(zip(paid.names, found.tolist(), strict=True))}, found

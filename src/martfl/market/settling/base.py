@@ -12,8 +12,11 @@ from martfl.arrays import Integers, Reals
 from martfl.chain.deployment import ExactStart, SampledStart
 from martfl.chain.state import Listing, Offer
 from martfl.chain.trading import Done, Trading
+from martfl.errors import InputError
+from martfl.market.errors import MarketError
 from martfl.market.link import Clock
 from martfl.settlement.fixed_point import Overflow, Quantised
+from martfl.settlement.integer_file import IntegerVector, from_bytes
 from martfl.values import Settings
 
 if TYPE_CHECKING:  # an auditor has no library for proofs
@@ -32,7 +35,7 @@ class SealedUpdate:
 
 @dataclass(frozen=True, eq=False)
 class Delivery:
-    """A sealed update and its key: the quantised update that it opens to."""
+    """A sealed update, its key, and the quantised update that it opens to."""
 
     offer: Offer
     body: bytes
@@ -57,7 +60,7 @@ Shares = Mapping[str, Share]
 
 @dataclass(frozen=True)
 class Acting:
-    """A party in one epoch: with what it signs and waits, and what it does while it computes for long."""
+    """A party in one epoch: what it signs and waits with, and what it does during long computations."""
 
     trading: Trading
     account: LocalAccount
@@ -68,6 +71,14 @@ class Acting:
     def key(self, step: str) -> str:
         """The name under which the chain sends a step once."""
         return f"{self.trading.address}/{self.epoch}/{step}"
+
+
+def read_model(file: bytes, *, parameters: int) -> IntegerVector:
+    """The model in a file; `MarketError` where there is none of this size."""
+    try:
+        return from_bytes(file, kind="model", parameters=parameters)
+    except InputError as error:
+        raise MarketError(f"the model file is malformed: {error}") from error
 
 
 class Numbers(Protocol):
@@ -140,7 +151,7 @@ class Settler(Protocol):
     def prove(self, act: Acting, base: bytes, file: bytes, shares: Shares) -> dict[str, Done]:
         """Whatever the chain wants of the acquirer between publication and a model that stands.
 
-        `base` is the old model's file, `file` the new one's. What was sent, by the names of the functions.
+        `base` is the old model's file, `file` the new one's. Returns what was sent, by the names of the functions.
         """
 
     # --- anybody ---

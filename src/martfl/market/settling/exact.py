@@ -14,11 +14,11 @@ from martfl.chain.state import MAX_PROVIDERS, Offer
 from martfl.chain.trading import Done, Trading
 from martfl.errors import InputError
 from martfl.market.errors import MarketError, MessageError
-from martfl.market.settling.base import Acting, Delivery, SealedUpdate, Shares
+from martfl.market.settling.base import Acting, Delivery, SealedUpdate, Shares, read_model
 from martfl.market.terms import Terms
 from martfl.settlement import exact
 from martfl.settlement.fixed_point import FixedPoint
-from martfl.settlement.integer_file import IntegerVector, content_hash, from_bytes, to_bytes
+from martfl.settlement.integer_file import IntegerVector, content_hash, to_bytes
 from martfl.values import Settings
 
 
@@ -166,10 +166,7 @@ class ExactSettler:
         )
 
     def _read(self, file: bytes) -> IntegerVector:
-        try:
-            return from_bytes(file, kind="model", parameters=self.parameters)
-        except InputError as error:
-            raise MarketError(f"the model file is malformed: {error}") from error
+        return read_model(file, parameters=self.parameters)
 
     def _model(self, values: Integers, epoch: int) -> IntegerVector:
         width = self.key.layout.width

@@ -16,10 +16,10 @@ from martfl.chain.trading import Done, Trading
 from martfl.errors import InputError
 from martfl.market.errors import MarketError, MessageError
 from martfl.market.settling.affine import AffineNumbers
-from martfl.market.settling.base import Acting, Delivery, SealedUpdate, Shares
+from martfl.market.settling.base import Acting, Delivery, SealedUpdate, Shares, read_model
 from martfl.market.settling.drawing import draw, unless_said
 from martfl.market.terms import Terms
-from martfl.settlement.integer_file import IntegerVector, content_hash, from_bytes, to_bytes
+from martfl.settlement.integer_file import IntegerVector, content_hash, to_bytes
 from martfl.settlement.sampled import Aggregation, ProvingKey, Quantisation, Shape, VerifyingKey, sealed
 from martfl.settlement.sampled import update as commitments
 from martfl.settlement.sampled.epoch import aggregate_model, prove_samples, sampled_values, state_samples
@@ -254,10 +254,7 @@ class SampledSettler:
         return build_tree(model, bits=self.shape.model_bits)
 
     def _read(self, file: bytes) -> IntegerVector:
-        try:
-            return from_bytes(file, kind="model", parameters=self.parameters)
-        except InputError as error:
-            raise MarketError(f"the model file is malformed: {error}") from error
+        return read_model(file, parameters=self.parameters)
 
     def _vector(self, values: Integers, epoch: int) -> IntegerVector:
         scale, bits = float(self.quantisation.model.scale), self.shape.model_bits + 1

@@ -68,7 +68,7 @@ class CacheFile:
             try:
                 self.write(path, blocks)
             except OSError as error:
-                log.warning("%s cannot be kept, so that it is made each time: %s", path, error)
+                log.warning("%s cannot be kept, so it is made each time: %s", path, error)
         return blocks
 
     def read(self, path: Path, wanted: int) -> list[bytes]:

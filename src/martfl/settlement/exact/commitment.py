@@ -26,7 +26,14 @@ CHALLENGE_BITS = 128
 
 @dataclass(frozen=True)
 class Opening:
-    """The blinding ρ of a commitment, 0 ≤ ρ < r; secret until the update is bought."""
+    """The blinding ρ of a commitment, 0 ≤ ρ < r; secret until the update is bought.
+
+    Examples:
+        >>> Opening.from_bytes(Opening(7).to_bytes()) == Opening(7)
+        True
+        >>> Opening(7)  # the blinding is not shown
+        Opening()
+    """
 
     blinding: int = field(repr=False)
 
@@ -52,7 +59,15 @@ class Opening:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CommitmentKey:
-    """What everybody in a market commits with: the layout, the number of parameters, the generators."""
+    """What everybody in a market commits with: the layout, the number of parameters, the generators.
+
+    ⌈parameters / slots⌉ generators
+
+    Examples:
+        >>> key = CommitmentKey.load(parameters=10)
+        >>> key.layout.points(key.parameters)
+        2
+    """
 
     layout: SlotLayout
     parameters: int

@@ -34,7 +34,15 @@ Progress = Callable[[int, int], None]  # (generators made, generators to make)
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Generators:
-    """The first generators, whole blocks of them, as blst keeps points."""
+    """The first generators, whole blocks of them, as blst keeps points.
+
+    G_i = hash_to_curve("G" ‖ i)
+
+    Examples:
+        >>> generators = Generators.load(3)
+        >>> len(generators.points(3)), len(generators.coordinates(slice(0, 1))[0])
+        (3, 96)
+    """
 
     affine: Points  # (at least as many as asked for, 12)
 

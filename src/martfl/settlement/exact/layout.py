@@ -41,7 +41,15 @@ DEFAULT_INITIAL_BOUND = 1 << 40
 
 @dataclass(frozen=True, kw_only=True)
 class SlotLayout:
-    """Public terms of the exact scheme: bit width of updates, longest run, bound of the initial model."""
+    """Public terms of the exact scheme: bit width of updates, longest run, bound of the initial model.
+
+    A = 2^16·(2^(b−1) − 1), B = B_0 + T·A, w = bits of B and a sign, s = min(6, ⌊254 / w⌋)
+
+    Examples:
+        >>> layout = SlotLayout(bits=16)
+        >>> layout.update_bound, layout.width, layout.slots, layout.points(2410)
+        (32767, 42, 6, 402)
+    """
 
     bits: int = 16
     epochs: int = DEFAULT_EPOCHS

@@ -19,7 +19,15 @@ _PAD = bytes(16)
 
 @dataclass(frozen=True)
 class Commitment:
-    """A point of the prime-order subgroup of BLS12-381 G1, never infinity; checked when made."""
+    """A point of the prime-order subgroup of BLS12-381 G1, never infinity; checked when made.
+
+    Examples:
+        >>> commitment = Commitment.from_point(G1Point())
+        >>> len(commitment.to_compressed()), len(commitment.to_eip2537())
+        (48, 128)
+        >>> Commitment.from_eip2537(commitment.to_eip2537()) == commitment
+        True
+    """
 
     xy: bytes  # 48-byte big-endian x, then y
 

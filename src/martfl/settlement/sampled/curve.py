@@ -17,7 +17,6 @@ Point = Any  # zksnake's PointG1 or PointG2: opaque classes without stubs
 Group = Literal[1, 2]
 polynomials: Any = polynomial_bn254  # over the scalar field; zksnake is imported here and nowhere else
 
-BASE_FIELD = 21888242871839275222246405745257275088696311157297823662689037894645226208583
 _SCALAR_BITS = 254
 _BATCH = 2048  # points between two words on how far it is
 G1_BYTES, G2_BYTES = 64, 128  # uncompressed, big-endian coordinates

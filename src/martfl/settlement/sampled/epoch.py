@@ -25,7 +25,19 @@ Update = Integers
 
 @dataclass(frozen=True)
 class Aggregation:
-    """The new model and what proves it: the aggregate and both remainders."""
+    """The new model and what proves it: the aggregate and both remainders.
+
+    Examples:
+        >>> import numpy as np
+        >>> shape = Shape(providers=1, samples=2)
+        >>> terms = Quantisation.symmetric(shape, update_limit=0.5, model_limit=4.0, epsilon=1e-3)
+        >>> before = terms.model.quantise([1.0, -1.0, 0.0]).values
+        >>> update = terms.update.quantise([0.25, 0.0, -0.25]).values
+        >>> bought = {'weights': [2**16], 'updates': [update]}
+        >>> made = aggregate_model(before=before, **bought, terms=terms)
+        >>> terms.model.dequantise(made.model).round(3).tolist()
+        [1.25, -1.0, -0.25]
+    """
 
     before: Ints  # (m,) W
     aggregate: Divided  # (m,) U', Ra
@@ -40,7 +52,21 @@ class Aggregation:
 def aggregate_model(
     *, before: Update, weights: Sequence[int], updates: Sequence[Update | None], terms: Quantisation
 ) -> Aggregation:
-    """Equations (4) and (6) over the whole model."""
+    """Equations (4) and (6) over the whole model.
+
+    W' = W + Σ K_i·u_i / 2^16, in the integers of equations (4) and (6)
+
+    Examples:
+        >>> import numpy as np
+        >>> shape = Shape(providers=1, samples=2)
+        >>> terms = Quantisation.symmetric(shape, update_limit=0.5, model_limit=4.0, epsilon=1e-3)
+        >>> before = terms.model.quantise([1.0, -1.0, 0.0]).values
+        >>> update = terms.update.quantise([0.25, 0.0, -0.25]).values
+        >>> bought = {'weights': [2**16], 'updates': [update]}
+        >>> made = aggregate_model(before=before, **bought, terms=terms)
+        >>> terms.model.dequantise(made.model).round(3).tolist()
+        [1.25, -1.0, -0.25]
+    """
     units = check_weights(weights, providers=len(updates))
     bought = [(k, u) for k, u in zip(units, updates, strict=True) if k]
     for i, (k, u) in enumerate(zip(units, updates, strict=True)):
@@ -61,7 +87,21 @@ def state_samples(
     blindings: Sequence[int],
     indices: Sequence[int],
 ) -> tuple[Statement, Witness]:
-    """What is to be proved about the sampled parameters, with every slot of the market filled."""
+    """What is to be proved about the sampled parameters, with every slot of the market filled.
+
+    Examples:
+        >>> import numpy as np
+        >>> shape = Shape(providers=1, samples=2)
+        >>> terms = Quantisation.symmetric(shape, update_limit=0.5, model_limit=4.0, epsilon=1e-3)
+        >>> before = terms.model.quantise([1.0, -1.0, 0.0]).values
+        >>> update = terms.update.quantise([0.25, 0.0, -0.25]).values
+        >>> bought = {'weights': [2**16], 'updates': [update]}
+        >>> made = aggregate_model(before=before, **bought, terms=terms)
+        >>> parts = {'shape': shape, 'terms': terms, 'blindings': [7], 'indices': [0, 2]}
+        >>> statement, witness = state_samples(made, **parts, **bought)
+        >>> statement.weights, statement.new == tuple(made.model[[0, 2]].tolist())
+        ((65536,), True)
+    """
     units = fill(check_weights(weights, providers=len(updates)), count=shape.providers, with_=0)
     rows = [_sampled(u, indices) if k else (0,) * len(indices) for k, u in zip(units, updates, strict=False)]
     rows += [(0,) * len(indices)] * (shape.providers - len(rows))
@@ -77,7 +117,22 @@ def state_samples(
 
 
 def prove_samples(key: ProvingKey, statement: Statement, witness: Witness) -> Proof:
-    """The proof; raises where the statement is false."""
+    """The proof; raises where the statement is false.
+
+    Examples:
+        >>> import numpy as np
+        >>> from martfl.settlement.sampled.keys import cached_keys
+        >>> shape = Shape(providers=1, samples=1)
+        >>> terms = Quantisation.symmetric(shape, update_limit=0.5, model_limit=4.0, epsilon=1e-3)
+        >>> before, update = terms.model.quantise([1.0, -1.0]).values, terms.update.quantise([0.25, 0.0]).values
+        >>> bought = {'weights': [2**16], 'updates': [update]}
+        >>> made = aggregate_model(before=before, **bought, terms=terms)
+        >>> parts = {'shape': shape, 'terms': terms, 'blindings': [7], 'indices': [0]}
+        >>> statement, witness = state_samples(made, **parts, **bought)
+        >>> key = cached_keys(shape)
+        >>> groth16.verify(key.verifying, prove_samples(key, statement, witness), statement.public_inputs())
+        True
+    """
     return groth16.prove(key, solve(statement, witness))
 
 

@@ -51,7 +51,14 @@ class ProvingKey:
 
 @dataclass(frozen=True)
 class Proof:
-    """Three points, 128 bytes compressed."""
+    """Three points, 128 bytes compressed.
+
+    Examples:
+        >>> g1, g2 = curve.generator(1), curve.generator(2)
+        >>> data = Proof(g1, g2, g1).to_bytes()
+        >>> Proof.from_bytes(data).to_bytes() == data, len(data)
+        (True, 128)
+    """
 
     a: Point
     b: Point
@@ -71,7 +78,17 @@ class Proof:
 
 
 def setup(r1cs: R1CS) -> ProvingKey:
-    """Keys for one circuit; the secrets die with this call."""
+    """Keys for one circuit; the secrets die with this call.
+
+    Examples:
+        >>> from martfl.settlement.sampled.r1cs import Compiler
+        >>> circuit = Compiler()  # I know two factors of a public number
+        >>> number = circuit.wire(0, public=True)
+        >>> circuit.require(circuit.wire(0), circuit.wire(0), number, label='factors')
+        >>> key = setup(circuit.finish())
+        >>> len(key.verifying.ic), len(key.private)
+        (2, 2)
+    """
     tau, alpha, beta, gamma, delta = (_secret() for _ in range(5))
     size = domain_size(r1cs.constraints)
     lagrange = polynomials.evaluate_lagrange_coefficients(size, tau)[: r1cs.constraints]
@@ -93,7 +110,21 @@ def setup(r1cs: R1CS) -> ProvingKey:
 
 
 def prove(key: ProvingKey, solved: Solver) -> Proof:
-    """A proof for solved constraints, verified before it is handed out."""
+    """A proof for solved constraints, verified before it is handed out.
+
+    A = α + Σ a_r·L_r(τ) + rδ, B = β + Σ b_r·L_r(τ) + sδ, C as at the top of this module
+
+    Examples:
+        >>> from martfl.settlement.sampled.r1cs import Compiler
+        >>> def factors(system, number, left, right):
+        ...     public = system.wire(number, public=True)
+        ...     system.require(system.wire(left), system.wire(right), public, label='factors')
+        ...     return system
+        >>> solved = factors(Solver(), 12, 3, 4)
+        >>> proof = prove(setup(factors(Compiler(), 0, 0, 0).finish()), solved)
+        >>> len(proof.to_bytes())
+        128
+    """
     public = len(key.verifying.ic)
     if len(solved.left) != len(key.lagrange_1) or len(solved.values) - public != len(key.private):
         raise SettlementError(
@@ -113,7 +144,21 @@ def prove(key: ProvingKey, solved: Solver) -> Proof:
 
 
 def verify(key: VerifyingKey, proof: Proof, public_inputs: Sequence[int]) -> bool:
-    """Whether `proof` shows the statement with these public inputs."""
+    """Whether `proof` shows the statement with these public inputs.
+
+    e(A, B) = e(α, β) · e(Σ w_i·IC_i, γ) · e(C, δ)
+
+    Examples:
+        >>> from martfl.settlement.sampled.r1cs import Compiler
+        >>> def factors(system, number, left, right):
+        ...     public = system.wire(number, public=True)
+        ...     system.require(system.wire(left), system.wire(right), public, label='factors')
+        ...     return system
+        >>> key = setup(factors(Compiler(), 0, 0, 0).finish())
+        >>> proof = prove(key, factors(Solver(), 12, 3, 4))
+        >>> verify(key.verifying, proof, [12]), verify(key.verifying, proof, [13])
+        (True, False)
+    """
     if len(public_inputs) != len(key.ic) - 1 or any(not 0 <= x < FIELD for x in public_inputs):
         return False
     public = key.ic[0] + curve.multiexp(key.ic[1:], public_inputs, group=1)
@@ -123,7 +168,18 @@ def verify(key: VerifyingKey, proof: Proof, public_inputs: Sequence[int]) -> boo
 
 
 def specialise(key: VerifyingKey, constants: Constants) -> VerifyingKey:
-    """The key of one market: its constants folded into IC_0, so that they are no longer public inputs."""
+    """The key of one market: its constants folded into IC_0, so that they are no longer public inputs.
+
+    IC_0' = IC_0 + α·IC_1 + β·IC_2 + z_u·IC_3 + z_a·IC_4
+
+    Examples:
+        >>> g1, g2 = curve.generator(1), curve.generator(2)
+        >>> key = VerifyingKey(g1, g2, g2, g2, tuple(g1 * i for i in range(1, 8)))
+        >>> constants = Constants(alpha=1, beta=1, update_zero=1, aggregate_zero=1)
+        >>> market = specialise(key, constants)
+        >>> len(market.ic), market.ic[0] == g1 * (1 + 2 + 3 + 4 + 5)
+        (3, True)
+    """
     folded = key.ic[0] + curve.multiexp(key.ic[1 : 1 + CONSTANTS], constants.words(), group=1)
     return VerifyingKey(key.alpha_1, key.beta_2, key.gamma_2, key.delta_2, (folded, *key.ic[1 + CONSTANTS :]))
 

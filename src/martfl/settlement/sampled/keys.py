@@ -57,7 +57,15 @@ def install(key: ProvingKey, *, shape: Shape, folder: Path | None = None) -> Pat
 
 
 def cached_keys(shape: Shape, *, folder: Path | None = None) -> ProvingKey:
-    """Keys made alone, on this machine, from the cache or made and cached now: for trials."""
+    """Keys made alone, on this machine, from the cache or made and cached now: for trials.
+
+    Examples:
+        >>> shape = Shape(providers=1, samples=1)
+        >>> key = cached_keys(shape, folder=Path('cache'))
+        >>> again = cached_keys(shape, folder=Path('cache'))
+        >>> len(key.verifying.ic) == 1 + shape.public_inputs, key_hash(again.verifying) == key_hash(key.verifying)
+        (True, True)
+    """
     path = _path(shape, folder, "")
     if path.exists():
         try:
@@ -96,12 +104,25 @@ def load(path: Path, *, shape: Shape) -> ProvingKey:
 
 
 def key_hash(key: VerifyingKey) -> bytes:
-    """keccak over α, β, γ, δ, IC as 32-byte words, G2 coordinates with the imaginary part first (as EIP-197 wants)."""
+    """keccak over α, β, γ, δ, IC as 32-byte words, G2 coordinates with the imaginary part first (as EIP-197 wants).
+
+    Examples:
+        >>> g1, g2 = curve.generator(1), curve.generator(2)
+        >>> key_hash(VerifyingKey(g1, g2, g2, g2, (g1, g1))).hex()[:16]
+        '7b054abfb2979b14'
+    """
     return keccak(b"".join(word(x) for x in key_words(key)))
 
 
 def key_words(key: VerifyingKey) -> list[int]:
-    """The key as the contract takes it: α (2 words), β, γ, δ (4 each: x_1, x_0, y_1, y_0), then IC (2 each)."""
+    """The key as the contract takes it: α (2 words), β, γ, δ (4 each: x_1, x_0, y_1, y_0), then IC (2 each).
+
+    Examples:
+        >>> g1, g2 = curve.generator(1), curve.generator(2)
+        >>> words = key_words(VerifyingKey(g1, g2, g2, g2, (g1, g1)))
+        >>> len(words), words[:2]
+        (18, [1, 2])
+    """
     words = list(curve.coordinates(key.alpha_1, group=1))
     for point in (key.beta_2, key.gamma_2, key.delta_2):
         words += g2_words(point)

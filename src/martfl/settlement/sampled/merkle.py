@@ -138,21 +138,6 @@ def cap_root(cap: Sequence[bytes]) -> bytes:
     return keccak(b"".join(cap))
 
 
-def verify_path(*, root: bytes, cap: Sequence[bytes], path: Path, shape: TreeShape, salted: bool) -> bool:
-    """Whether `path` opens `root`; the contract's check, step by step. `salted` says which kind of tree it is."""
-    if len(cap) != shape.cap_size or len(path.siblings) != shape.path_length or cap_root(cap) != root:
-        return False
-    if not 0 <= path.leaf < shape.leaves or any(len(n) != 32 for n in (path.word, *path.siblings, *cap)):
-        return False
-    if len(path.salt) != (32 if salted else 0):
-        return False
-    leaf, node = path.leaf, keccak(path.word + path.salt) if salted else path.word
-    for sibling in path.siblings:
-        node = keccak(sibling + node) if leaf & 1 else keccak(node + sibling)
-        leaf >>= 1
-    return bool(cap[leaf] == node)
-
-
 def pack_words(values: npt.NDArray[np.integer], *, bits: int) -> bytes:
     """The packing of `packing.pack` for whole models: 32-byte big-endian words."""
     flat = np.asarray(values)

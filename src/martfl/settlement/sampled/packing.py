@@ -32,21 +32,3 @@ def pack(values: Sequence[int], *, bits: int) -> list[int]:
         if not 0 <= v < bound:
             raise RangeError(f"packed values lie in 0..{bound - 1}, value {j} is {v}")
     return [sum(int(v) << (bits * t) for t, v in enumerate(values[e : e + k])) for e in range(0, len(values), k)]
-
-
-def unpack(words: Sequence[int], *, bits: int, count: int) -> list[int]:
-    """The first `count` values of `words`; refuses words that no packing makes."""
-    k, mask = slots_per_word(bits), (1 << bits) - 1
-    if len(words) != words_needed(count, bits=bits):
-        raise SettlementError(
-            f"{count} values of {bits} bits need {words_needed(count, bits=bits)} words, got {len(words)}"
-        )
-    values = [(w >> (bits * t)) & mask for w in words for t in range(k)][:count]
-    if pack(values, bits=bits) != list(words):
-        raise RangeError("words hold bits outside their slots")
-    return values
-
-
-def slot(word: int, *, index: int, bits: int) -> int:
-    """Value `index` of the whole vector out of the word that holds it: shift and mask, as the contract does it."""
-    return (word >> (bits * (index % slots_per_word(bits)))) & ((1 << bits) - 1)

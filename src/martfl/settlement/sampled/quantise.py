@@ -33,7 +33,16 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Affine:
-    """x ≈ scale · (q − zero), q in 0..2^bits − 1."""
+    """x ≈ scale · (q − zero), q in 0..2^bits − 1.
+
+    s = (b − a + 2ε) / (2^bits − 1), z = ⌊−(a − ε)/s + ½⌋, q = ⌊x/s + ½⌋ + z
+
+    Examples:
+        >>> terms = Affine.over(-1.0, 1.0, bits=12, epsilon=0.0)
+        >>> found = terms.quantise([-1.0, 0.0, 0.5])
+        >>> found.values.tolist(), terms.dequantise(found.values).round(3).tolist()
+        ([1, 2048, 3072], [-1.0, 0.0, 0.5])
+    """
 
     scale: Fraction
     zero: int
@@ -86,7 +95,16 @@ class Affine:
 
 @dataclass(frozen=True, kw_only=True)
 class Quantisation:
-    """A market's three quantisations and η; fixed for its life."""
+    """A market's three quantisations and η; fixed for its life.
+
+    α = ⌊2^η K^s U^s/U^s' + ½⌋, β = ⌊2^η U^s'/W^s + ½⌋
+
+    Examples:
+        >>> shape = Shape(providers=3, samples=4)
+        >>> terms = Quantisation.symmetric(shape, update_limit=0.5, model_limit=4.0, epsilon=1e-3)
+        >>> terms.constants().update_zero, terms.error_bound() < 2e-4
+        (2048, True)
+    """
 
     update: Affine
     aggregate: Affine

@@ -80,13 +80,6 @@ def uniform(draws: Iterable[int], *, size: int, bits: int) -> int:
     raise SettlementError(f"no draw below {limit}; the randomness is not random")
 
 
-def survival(share: float, *, samples: int) -> float:
-    """(1 − f)^c: the chance that a cheat on a share f of the parameters is not sampled."""
-    if not 0 <= share <= 1:
-        raise SettlementError(f"a share lies in 0..1, got {share}")
-    return float((1.0 - share) ** samples)
-
-
 def _check_word(name: str, value: bytes) -> None:
     if len(value) != 32:
         raise SettlementError(f"{name} has 32 bytes, got {len(value)}")

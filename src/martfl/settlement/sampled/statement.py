@@ -44,7 +44,7 @@ Who could cheat with cm_i, and the rule that stops it:
 
 - The acquirer computes every cm_i from what it unsealed, so no provider can block the proof or make it fail.
 - Each listed provider recomputes its own cm_i (`update_commitment`). If the posted one differs, it calls
-  `object_commitment` within the objection window: it gives keccak cap, the words, salts and paths of its sampled
+  `refute_commitment` within the objection window: it gives keccak cap, the words, salts and paths of its sampled
   parameters, r_i, and Poseidon's constants (checked by hash: `poseidon.constants_hash`). The contract checks the
   openings against C and r_i against keccak(r_i), packs the sampled values, computes Poseidon and compares.
   Different: the acquirer loses its penalty deposit, as if the proof were false. Equal: the objection reverts.
@@ -68,7 +68,13 @@ CONSTANTS = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """One circuit: its size and the widths of everything that is range-checked."""
+    """One circuit: its size and the widths of everything that is range-checked.
+
+    Examples:
+        >>> shape = Shape(providers=20, samples=64)
+        >>> shape.weight_words, shape.model_words, shape.public_inputs, shape.tag
+        (2, 7, 40, 'n20c64-u12a20w24e28')
+    """
 
     providers: int
     samples: int
@@ -117,7 +123,12 @@ class Shape:
 
 @dataclass(frozen=True, kw_only=True)
 class Constants:
-    """The market's fixed quantisation as the circuit sees it."""
+    """The market's fixed quantisation as the circuit sees it.
+
+    Examples:
+        >>> Constants(alpha=4096, beta=5, update_zero=2048, aggregate_zero=524288).words()
+        [4096, 5, 2048, 524288]
+    """
 
     alpha: int  # round(2^η K^s U^s / U^s')
     beta: int  # round(2^η U^s' / W^s)
@@ -136,7 +147,15 @@ class Constants:
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """Everything public about one epoch's proof, before packing."""
+    """Everything public about one epoch's proof, before packing.
+
+    Examples:
+        >>> constants = Constants(alpha=4096, beta=5, update_zero=2048, aggregate_zero=524288)
+        >>> values = {'weights': (2**16,), 'old': (3, 4), 'new': (3, 5), 'commitments': (9,)}
+        >>> statement = Statement(shape=Shape(providers=1, samples=2), constants=constants, **values)
+        >>> len(statement.epoch_inputs()), statement.public_inputs()[:4] == constants.words()
+        (4, True)
+    """
 
     shape: Shape
     constants: Constants

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from martfl.arrays import Integers
 from martfl.settlement.errors import SettlementError
 from martfl.settlement.keccak import keccak, word
-from martfl.settlement.sampled.merkle import Path, Tree, TreeShape, build_tree, verify_path
-from martfl.settlement.sampled.packing import pack, slot
+from martfl.settlement.sampled.merkle import Path, Tree, TreeShape, build_tree
+from martfl.settlement.sampled.packing import pack
 from martfl.settlement.sampled.poseidon import hash_many
 from martfl.settlement.sampled.quantise import check_range
-from martfl.settlement.sampled.statement import FIELD, Shape
+from martfl.settlement.sampled.statement import Shape
 from martfl.settlement.seal import check_secret
 
 _ONE, _TOP = word(1), word((1 << 256) - 1)
@@ -26,7 +26,7 @@ _ONE, _TOP = word(1), word((1 << 256) - 1)
 
 @dataclass(frozen=True)
 class Objection:
-    """What `object_commitment` takes: the sampled leaves with their paths, the cap and the blinding."""
+    """What `refute_commitment` takes: the sampled leaves with their paths, the cap and the blinding."""
 
     cap: tuple[bytes, ...]
     paths: tuple[Path, ...]  # one for each sample
@@ -80,24 +80,3 @@ def empty_commitment(shape: Shape) -> int:
 def make_objection(tree: Tree, *, blinding: int, indices: Sequence[int]) -> Objection:
     """A provider's openings of its own sampled values."""
     return Objection(tree.cap, tuple(tree.open(j) for j in indices), blinding)
-
-
-def objection_holds(
-    objection: Objection, *, root: bytes, posted: int, indices: Sequence[int], parameters: int, shape: Shape
-) -> bool:
-    """The contract's ruling: the openings are the provider's, and the posted cm is not theirs."""
-    tree = TreeShape(parameters=parameters, bits=shape.update_bits)
-    if len(objection.paths) != len(indices) or not 0 <= objection.blinding < FIELD:
-        return False
-    inner = keccak(b"".join(objection.cap))
-    if bind(inner, blinding=objection.blinding) != root:
-        return False
-    for j, path in zip(indices, objection.paths, strict=True):
-        opened = verify_path(root=inner, cap=objection.cap, path=path, shape=tree, salted=True)
-        if not opened or path.leaf != tree.leaf_of(j):
-            return False
-    values = [
-        slot(int.from_bytes(p.word, "big"), index=j, bits=shape.update_bits)
-        for j, p in zip(indices, objection.paths, strict=True)
-    ]
-    return update_commitment(values, blinding=objection.blinding, shape=shape) != posted

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from web3.exceptions import Web3Exception
 
 from martfl.chain.events import EpochFailed, RandomnessRefuted
 from martfl.chain.network import RevertedError
@@ -78,7 +79,7 @@ def test_with_too_little_gas_no_challenge_succeeds(optimistic):
     call = market.trading.prover.functions.challenge_randomness
     words = (wide(market.delay.y), wide(market.delay.pi), market.delay.nonce)
     for gas in range(100_000, 500_000, 40_000):
-        with pytest.raises(Exception, match=r"(?i)gas|revert|verifies"):
+        with pytest.raises(Web3Exception, match=r"(?i)gas|revert|verifies"):
             call(market.trading.address, 1, *words).call({"from": market.stranger.address, "gas": gas})
     with pytest.raises(RevertedError, match="delay function verifies"):
         challenge(market, market.delay)

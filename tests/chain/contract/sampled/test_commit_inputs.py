@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from sampled_market import model_tree
 
 from martfl.chain.events import InputsCommitted
@@ -107,7 +106,7 @@ def test_commitments_lie_in_the_field(market):
     market.state_samples()
     names = list(market.commitments)
     market.commit_inputs(commitments={**market.commitments, names[0]: market.commitments[names[0]] + FIELD})
-    with pytest.raises(Exception, match="input is not in the field"):
+    with market.refused("input is not in the field", by="prover"):
         market.verify()
 
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from sampled_market import model_tree
 
+from martfl.chain.calls import put
 from martfl.chain.events import RootPublished
 from martfl.chain.open import open_trading
 from martfl.chain.sampled import SampledTrading
-from martfl.chain.trading import put
 
 FIELD = 21888242871839275222246405745257275088548364400416034343698204186575808495617
 
@@ -19,7 +19,7 @@ def test_sampling_and_first_root_are_readable(market):
     initial = market.trading.root(0)
     assert isinstance(initial, RootPublished)
     assert (initial.root, initial.content) == (model_tree(market.model).root, market.word("initial"))
-    assert market.trading.model_digest() == initial.root
+    assert market.standing_digest() == initial.root
     assert isinstance(open_trading(market.chain, market.trading.address), SampledTrading)
 
 

@@ -7,7 +7,8 @@ from eth_utils import keccak
 from sampled_market import model_tree
 
 from martfl.chain.events import RootPublished
-from martfl.chain.state import Listing, Phase, State
+from martfl.chain.network import RevertedError
+from martfl.chain.state import Listing, Phase, SaleState
 
 TWO = {2: 30_000, 0: 35_536}
 
@@ -34,7 +35,7 @@ def test_keeps_root_and_slots_and_says_so(market):
     assert (about.base, about.next) == (market.old.root, market.new.root)
     state = market.state()
     assert (state.phase, state.deadline) == (Phase.PUBLISHED, market.chain.now() + market.window)
-    assert [market.standing(i).state for i in range(3)] == [State.LISTED, State.BOUGHT, State.LISTED]
+    assert [market.standing(i).state for i in range(3)] == [SaleState.LISTED, SaleState.BOUGHT, SaleState.LISTED]
 
 
 def test_only_the_acquirer_and_once(market):
@@ -77,7 +78,7 @@ def test_nobody_listed_leaves_the_model_as_it_was_and_needs_no_proof(market):
         market.publish({}, root=market.word("other"))
     market.publish({})
     assert market.state().phase == Phase.STANDING
-    with pytest.raises(Exception, match="wrong phase"):
+    with pytest.raises(RevertedError, match="wrong phase"):
         market.trading.publication(1)
     market.past("keys")
     assert market.claim_all() == {market.acquirer.address: market.amount}
@@ -86,11 +87,11 @@ def test_nobody_listed_leaves_the_model_as_it_was_and_needs_no_proof(market):
 def test_model_counts_only_once_it_stands(market):
     market.with_inputs()
     first, second = market.old.root, market.new.root
-    assert market.trading.model_digest() == first
+    assert market.standing_digest() == first
     market.verify()
-    assert market.trading.model_digest() == first
+    assert market.standing_digest() == first
     market.pass_deadline()
-    assert market.trading.model_digest() == second
+    assert market.standing_digest() == second
 
 
 def test_no_proof_in_time_fails_the_epoch(market, to_the_second):
@@ -104,7 +105,7 @@ def test_no_proof_in_time_fails_the_epoch(market, to_the_second):
     assert {market.sellers[i].name: market.price(i) for i in range(3)}.items() <= paid.items()
     assert market.held() == market.state().penalty
     assert market.open() == 2
-    assert (market.state().base, market.trading.model_digest()) == (0, market.old.root)
+    assert (market.state().base, market.standing_digest()) == (0, market.old.root)
 
 
 def test_a_failed_proof_waits_for_keys_that_may_come(market):

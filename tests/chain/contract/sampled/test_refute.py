@@ -6,7 +6,7 @@ import pytest
 from sampled_market import sealed_tree, tree_shape
 
 from martfl.chain.events import Refuted
-from martfl.chain.state import Phase, State
+from martfl.chain.state import Phase, SaleState
 
 SIZES = [1, 5, 6, 7, 20, 21, 22, 1535, 1536, 1537, 3000]
 
@@ -36,7 +36,7 @@ def test_false_leaf_takes_the_price_back(small, parameters, which):
     revealed(market)
     done = market.refute(0, leaf)
     assert done.events == (Refuted(epoch=1, provider=market.sellers[0].name, leaf=leaf),)
-    assert market.standing(0).state == State.REFUTED
+    assert market.standing(0).state == SaleState.REFUTED
     assert market.state().delivered == market.price(1)
     market.after("publish")
     assert market.claim(market.sellers[1].account) == market.price(1)
@@ -81,7 +81,7 @@ def test_forged_refutations_are_refused(small, index):
     for refutation, reason in forged:
         with market.refused(reason):
             market.refute(index, refutation=refutation)
-    assert market.standing(index).state == State.REVEALED
+    assert market.standing(index).state == SaleState.REVEALED
 
 
 def test_bits_that_belong_to_no_parameter_do_not_matter(small):

@@ -9,6 +9,7 @@ from martfl.chain.events import EpochProved
 from martfl.chain.sampled import proof_words
 from martfl.chain.state import Phase
 from martfl.settlement.sampled.keys import key_words
+from martfl.settlement.sampled.r1cs import UnsatisfiedError
 
 
 def test_proof_settles_after_the_window(market, to_the_second):
@@ -37,7 +38,7 @@ def test_settles_once_keys_and_refutations_are_over_too(market):
     market.verify()
     market.pass_deadline()
     assert market.state().phase == Phase.STANDING
-    assert market.trading.model_digest() == market.new.root
+    assert market.standing_digest() == market.new.root
     market.accept(1)
     market.past("keys")
     assert market.state().phase == Phase.SETTLED
@@ -137,7 +138,7 @@ def test_false_model_cannot_be_proved(market):
     market.draw()
     market.randomise()
     market.commit_inputs()
-    with pytest.raises(Exception, match="do not satisfy the circuit"):
+    with pytest.raises(UnsatisfiedError, match="do not satisfy the circuit"):
         market.prove()
     market.pass_deadline()
     assert market.state().phase == Phase.FAILED

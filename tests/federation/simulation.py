@@ -10,14 +10,30 @@ from typing import cast
 
 from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
+from flwr.common.constant import SUPERLINK_NODE_ID
+from flwr.proto.task_pb2 import Task
+from flwr.server.superlink.fleet.vce.backend import Backend
+from flwr.server.superlink.fleet.vce.metrics import VceMetrics
+from flwr.server.superlink.fleet.vce.vce_api import (
+    _register_node_info_stores as register_node_info_stores,
+)
+from flwr.server.superlink.fleet.vce.vce_api import _register_nodes as register_nodes
+from flwr.server.superlink.fleet.vce.vce_api import run_api
+from flwr.server.superlink.linkstate import LinkStateFactory
+from flwr.server.superlink.linkstate.in_memory_linkstate import InMemoryLinkState, RunRecord
 from flwr.serverapp import ServerApp
+from flwr.supercore.constant import FLWR_IN_MEMORY_DB_NAME, NOOP_FEDERATION_ID
+from flwr.supercore.object_store import ObjectStoreFactory
+from flwr.supercore.run import Run
+from flwr.superlink.federation import NoOpFederationManager
+from flwr.superlink.grid import InMemoryGrid
 
 from martfl.federation.flower import private
 
 PARTITION = "partition-id"  # in a virtual node's configuration
 
 
-class ThreadBackend(private.Backend):
+class ThreadBackend(Backend):
     """Runs a ClientApp in the engine's own threads."""
 
     def __init__(self, workers: int) -> None:
@@ -47,13 +63,11 @@ class ThreadBackend(private.Backend):
 
 def simulate(*, server_app: ServerApp, client_app: ClientApp, nodes: int, workers: int = 2) -> None:
     """Run the ServerApp over `nodes` virtual nodes (numbered by "partition-id"); its exception is raised here."""
-    factory = private.LinkStateFactory(
-        private.FLWR_IN_MEMORY_DB_NAME, private.NoOpFederationManager(), private.ObjectStoreFactory()
-    )
+    factory = LinkStateFactory(FLWR_IN_MEMORY_DB_NAME, NoOpFederationManager(), ObjectStoreFactory())
     run = _register_run(factory)
-    mapping = private.register_nodes(num_nodes=nodes, state_factory=factory)
-    stores = private.register_node_info_stores(nodes_mapping=mapping, run=run)
-    grid = private.InMemoryGrid(state_factory=factory)
+    mapping = register_nodes(num_nodes=nodes, state_factory=factory)
+    stores = register_node_info_stores(nodes_mapping=mapping, run=run)
+    grid = InMemoryGrid(state_factory=factory)
     grid.set_run(run)
     stop, failed = threading.Event(), list[BaseException]()
 
@@ -67,26 +81,22 @@ def simulate(*, server_app: ServerApp, client_app: ClientApp, nodes: int, worker
 
     thread = threading.Thread(target=serve, name="server app")
     thread.start()
-    private.run_api(
-        lambda: client_app, lambda: ThreadBackend(workers), mapping, factory, stores, stop, private.VceMetrics()
-    )
+    run_api(lambda: client_app, lambda: ThreadBackend(workers), mapping, factory, stores, stop, VceMetrics())
     thread.join()
     if failed:
         raise failed[0]
 
 
-def _register_run(factory: private.LinkStateFactory) -> private.Run:
+def _register_run(factory: LinkStateFactory) -> Run:
     """What Flower's own simulation does before it starts: a run with one task, and the process's identity in it."""
-    run = private.Run.create_empty(run_id=int.from_bytes(os.urandom(7), "big"))
-    run.primary_task_id, run.federation_id = 1, private.NOOP_FEDERATION_ID
-    state = cast(private.InMemoryLinkState, factory.state())
-    state.run_ids[run.run_id] = private.RunRecord(run=run)
-    state.task_store[1] = private.Task(task_id=1, run_id=run.run_id)
-    private.be(task=1, run=run.run_id, node=private.SUPERLINK_NODE_ID)
+    run = Run.create_empty(run_id=int.from_bytes(os.urandom(7), "big"))
+    run.primary_task_id, run.federation_id = 1, NOOP_FEDERATION_ID
+    state = cast(InMemoryLinkState, factory.state())
+    state.run_ids[run.run_id] = RunRecord(run=run)
+    state.task_store[1] = Task(task_id=1, run_id=run.run_id)
+    private.be(task=1, run=run.run_id, node=SUPERLINK_NODE_ID)
     return run
 
 
-def _context(run: private.Run) -> Context:
-    return Context(
-        run_id=run.run_id, node_id=private.SUPERLINK_NODE_ID, node_config={}, state=RecordDict(), run_config={}
-    )
+def _context(run: Run) -> Context:
+    return Context(run_id=run.run_id, node_id=SUPERLINK_NODE_ID, node_config={}, state=RecordDict(), run_config={})

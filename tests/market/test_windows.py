@@ -75,6 +75,11 @@ def test_what_can_wait_waits_for_a_bounded_time_by_our_own_margin(ends, now):
     assert held or not any(last - (1 + AHEAD) * MARGIN <= now <= last for last in ends)
 
 
+def test_a_wallet_pays_for_the_keys_of_all_its_markets():
+    assert seen([key(1, 1000), key(2, 2000), replace(key(3, 1000), key=False)]).keys() == 2
+    assert seen([key(1, 1000), key(2, 2000)], now=1500).keys() == 1, "a window that is over wants nothing"
+
+
 def test_a_commitment_waits_for_keys_alone():
     commit = replace(key(2, 1000), key=False)
     assert seen([commit], now=900).pressing() == 1000

@@ -88,7 +88,8 @@ class Guard:
         held = self.trading.chain.balance(self.account.address)
         if held < needed and not self.trusting:
             raise MarketError(
-                f"whoever gives a key must have {needed} wei to reveal it and others with; this wallet has {held}"
+                f"whoever gives a key must have {needed} wei to reveal it with, and others that may be due; "
+                f"this wallet has {held}"
             )
 
     def wait_for_depth(self, message: ms.Message) -> None:

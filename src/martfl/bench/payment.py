@@ -68,6 +68,7 @@ CHEATS: dict[str, Make] = {
     "copies 4": _parts(partial(by.copy_first, wallets=4, noise=0.0)),
     "near copies 4": _parts(partial(by.copy_first, wallets=4, noise=0.3)),
     "near copies 8": _parts(partial(by.copy_first, wallets=8, noise=1.0)),
+    "same rows 8": _parts(partial(by.retrain_first, wallets=8)),
     "scale 3": _parts(partial(by.craft_first, craft=by.scaled(3.0))),
     "scale 0.3": _parts(partial(by.craft_first, craft=by.scaled(0.3))),
     "aligned noise": _parts(partial(by.craft_first, craft=by.aligned_noise)),

@@ -1,6 +1,7 @@
 """`martfl demo`: the whole market on one machine, and a story at the end."""
 
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 Line = Callable[[int, str, str], None]  # epoch, step, what there is to say about it
 SHARES = ("accuracy", "auc", "likelihood")  # measures that are shares of one
 STEPS = 5  # that an epoch tells about
+PATIENCE_S = 20.0  # between two lines about a training, where there is no terminal
 MARKS = "+ in the model  o bought, no weight  - left out  · not chosen  ! caught\n"
 IN_BRACKETS = "in brackets: where the truth is, nine times in ten\n"
 DELAY = (
@@ -104,9 +106,15 @@ def _lines(options: "DemoOptions", *, quiet: bool) -> Iterator[tuple[Line, Calla
             if step not in ("caught", "late", "delay"):
                 bars.update(bar, advance=1, description=f"{where}: after {step}")
 
+        said = time.monotonic()
+
         def trained(done: int, total: int) -> None:
+            nonlocal said
             text = f"training: batch {done} of {total}"
             bars.update(training, description=text, completed=done, total=total, visible=done < total)
+            if hidden and not quiet and time.monotonic() - said > PATIENCE_S:
+                said = time.monotonic()
+                bars.console.print(f"  {text}")
 
         yield line, trained
 

@@ -5,15 +5,18 @@ A party keeps a base wherever it likes; that it is the same base is seen by the 
     identity = SHA-256 over all weights, by name:   name ‖ 0 ‖ shape ‖ 0 ‖ float32 values (little-endian)
 """
 
+import contextlib
 import hashlib
 import importlib.util
+import io
 import logging
 import os
+import sys
 import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -113,9 +116,13 @@ def _unpacked(gguf: Path) -> Path:
     if (folder / "config.json").is_file():
         return folder
     log.warning("unpacking %s, once", gguf.name)
-    packed: dict[str, Any] = {"gguf_file": gguf.name, "trust_remote_code": False}
-    read = transformers.AutoModelForCausalLM.from_pretrained(str(gguf.parent), dtype=torch.float32, **packed)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(str(gguf.parent), **packed)
+    with contextlib.nullcontext() if sys.stderr.isatty() else contextlib.redirect_stderr(io.StringIO()):  # a bar
+        read = transformers.AutoModelForCausalLM.from_pretrained(
+            str(gguf.parent), gguf_file=gguf.name, dtype=torch.float32, trust_remote_code=False
+        )
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            str(gguf.parent), gguf_file=gguf.name, trust_remote_code=False
+        )
     del read.config.quantization_config  # what is stored is no longer quantised
     plain = type(read)(read.config)
     plain.load_state_dict(read.state_dict())

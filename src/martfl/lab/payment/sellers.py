@@ -66,6 +66,12 @@ def copy_first(parts: Sequence[Rows], *, wallets: int, noise: float) -> list[Wal
     return [first, *others, *copies]
 
 
+def retrain_first(parts: Sequence[Rows], *, wallets: int) -> list[Wallet]:
+    """The first seller trains on the same rows once for each of so many wallets, every time in another order."""
+    whole, *others = honest(parts)
+    return [whole, *others, *[whole] * (wallets - 1)]
+
+
 def craft_first(parts: Sequence[Rows], craft: Craft) -> list[Wallet]:
     """The first seller does something to its update."""
     whole, *others = honest(parts)

@@ -6,13 +6,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from martfl.chain.state import price_of
-from martfl.market.admission import ROUNDING, Admission, Standing
+from martfl.market.admission import GUARDED, ROUNDING, Admission, Standing
 from martfl.market.errors import MarketError
 from martfl.market.provider import Provider
 from martfl.market.terms_parts import ReputationTerms
 
 REWARD, ASK = 1000, 10
-NAMES = st.text("abcdefgh", min_size=1, max_size=2)
+NAMES = st.sampled_from("abcdefghijkl")
 PRICES = st.dictionaries(NAMES, st.integers(0, REWARD), max_size=20)
 KNOWN = st.dictionaries(NAMES, st.builds(Standing, since=st.integers(1, 5), paid=st.integers(0, REWARD)))
 SLACK = ROUNDING * REWARD
@@ -40,17 +40,25 @@ def test_who_came_later_prices_nobody_out(prices, known, later, standings):
     late = st.builds(Standing, since=st.integers(newest + 1, newest + 3), paid=st.integers(0, REWARD))
     later = {f"late {name}": price for name, price in later.items()}
     more = standings.draw(st.dictionaries(st.sampled_from([*sorted(later), "late"]), late))
-    old = {name for name in prices if name in known}
-    assume(old)
-    before = admit(prices, known) & old
-    assert before == admit({**later, **prices}, {**more, **known}) & old
+    guarded = {name for name in prices if name in known and prices[name] <= GUARDED * REWARD}
+    assert admit(prices, known) & guarded <= admit({**later, **prices}, {**more, **known})
 
 
 @given(prices=PRICES, known=KNOWN, dearest=st.floats(0.01, 3.0), reward=st.integers(REWARD // 2, 2 * REWARD))
 def test_who_was_paid_a_price_may_ask_for_it_again(prices, known, dearest, reward):
     asks = {name: known[name].paid if name in known else ask for name, ask in prices.items()}
     locked = {name: price_of(min(ask, reward), reward) for name, ask in asks.items()}
-    assert set(prices) & set(known) <= admit(locked, known, dearest=dearest, reward=reward)
+    guarded = {name for name in prices if name in known and locked[name] <= GUARDED * reward}
+    assert guarded <= admit(locked, known, dearest=dearest, reward=reward)
+
+
+@given(others=st.integers(3, 9), paid=st.integers(0, REWARD), ask=st.integers(251, REWARD))
+def test_who_was_alone_once_does_not_keep_the_reward_from_those_who_come(others, paid, ask):
+    known = {
+        "first": Standing(since=1, paid=paid),
+        **{f"seller {i}": Standing(since=2, paid=10) for i in range(others)},
+    }
+    assert "first" not in admit(dict.fromkeys(known, 10) | {"first": ask}, known)
 
 
 @given(prices=PRICES, known=KNOWN, dearest=st.floats(0.01, 3.0))
@@ -88,9 +96,9 @@ def test_a_swarm_that_asks_for_nothing_prices_nobody_out(build, late):
                 raise MarketError("not there yet")
             return super().train(request)
 
-    asks = {0: (30 if late else 24) * 10**16, **dict.fromkeys(range(1, 5), 0)}
-    market = build(providers=5, asks=asks, rows=50, cheats=dict.fromkeys(range(1, 5), Swarm))
+    asks = {**dict.fromkeys((0, 1), 24 * 10**16), **dict.fromkeys(range(2, 6), 0)}
+    market = build(providers=6, asks=asks, rows=50, cheats=dict.fromkeys(range(2, 6), Swarm))
     market.run(3)
     for epoch in (1, 2, 3):
-        assert market.names[0] in market.outcome(epoch)["bought"]
-        market.check_honest((0,), epoch=epoch)
+        assert set(market.names[:2]) <= set(market.outcome(epoch)["bought"])
+        market.check_honest((0, 1), epoch=epoch)

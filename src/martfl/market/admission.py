@@ -16,7 +16,7 @@ from martfl.chain.state import price_of
 from martfl.market.terms_parts import ReputationTerms
 
 ROUNDING = 1e-4  # of the reward: prices are asks, rounded up to a 65536th of it
-FIRST = 1 / 4  # of the reward: what one may ask where nobody is known and the reward would do for all
+GUARDED = 1 / 4  # of the reward: up to here no swarm of wallets prices anybody out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,9 +38,9 @@ class Admission:
     def admit(self, prices: Mapping[str, int], *, known: Mapping[str, Standing], rng: np.random.Generator) -> set[str]:
         """Who may be bought.
 
-        Nobody asks for more than `dearest` parts of the reward, or of the terms' ask where that is more. For who is
-        known there are as many parts as sellers that are known as long, and it may ask again what it was paid. For
-        newcomers there are as many as sellers are known and newcomers have places; their prices sum to at most
+        Nobody asks for more than `dearest` parts of the reward, or of the terms' ask where that is more. There are as
+        many parts as sellers are known and newcomers have places. For who is known, those known as long alone count,
+        and it may ask again what it was paid, both up to `GUARDED` of the reward. Newcomers' prices sum to at most
         `newcomers` of the reward, and none takes more than a place's part of that. Where nobody is known, all come.
         """
         old = {name: known[name] for name in prices if name in known}
@@ -48,16 +48,21 @@ class Admission:
         if not old:
             most = self._most(_first_part(new.values(), self.reward))
             return {name for name, price in new.items() if price <= most}
-        fair = {name for name, one in old.items() if prices[name] <= self._ceiling(one, old.values())}
         places, share = self._places(len(old), len(new)), self.terms.newcomers * self.reward
-        part = max(share / max(1, places), self.ask) + ROUNDING * self.reward
-        most = min(part, self._most(self.reward / (len(old) + places)))
+        part = self.reward / (len(old) + places)
+        fair = {name for name, one in old.items() if prices[name] <= self._ceiling(one, old.values(), part)}
+        most = min(max(share / max(1, places), self.ask) + ROUNDING * self.reward, self._most(part))
         return fair | _drawn({name: price for name, price in new.items() if price <= most}, places, share, rng)
 
-    def _ceiling(self, one: Standing, others: Collection[Standing]) -> float:
-        """The most that a known seller may ask: who came after it does not count."""
-        parts = sum(other.since <= one.since for other in others)
-        return max(self._most(self.reward / parts), price_of(min(one.paid, self.reward), self.reward))
+    def _ceiling(self, one: Standing, others: Collection[Standing], part: float) -> float:
+        """The most that a known seller may ask: who came after it makes it no smaller, up to what is guarded.
+
+        Beyond that they do: who was alone once, and had the whole reward, does not keep it from those who come.
+        """
+        guarded = GUARDED * self.reward
+        as_long = self.reward / sum(other.since <= one.since for other in others)
+        paid = price_of(min(one.paid, self.reward), self.reward)
+        return max(self._most(max(part, min(as_long, guarded))), min(paid, guarded))
 
     def _most(self, part: float) -> float:
         return self.terms.dearest * max(part, self.ask) + ROUNDING * self.reward
@@ -71,16 +76,16 @@ class Admission:
 def _first_part(prices: Iterable[int], reward: int) -> float:
     """A part of the reward where nobody is known: an equal one, or more where others ask for less.
 
-    The largest p up to `FIRST` of the reward with Σ min(p, price) ≤ reward: if all were paid what they ask, and p at
+    The largest p up to `GUARDED` of the reward with Σ min(p, price) ≤ reward: if all were paid what they ask, and p at
     most, the reward would do. So who asks for nothing makes no part smaller, and who asks for much, its own as well.
     """
     left, rising = float(reward), sorted(prices)
     equal = left / max(1, len(rising))
     for i, price in enumerate(rising):
         if price * (len(rising) - i) >= left:
-            return max(equal, min(left / (len(rising) - i), FIRST * reward))
+            return max(equal, min(left / (len(rising) - i), GUARDED * reward))
         left -= price
-    return max(equal, FIRST * reward)
+    return max(equal, GUARDED * reward)
 
 
 def _drawn(prices: Mapping[str, int], places: int, left: float, rng: np.random.Generator) -> set[str]:

@@ -17,6 +17,8 @@ from martfl.cli.telling import Lines, Telling
 from martfl.market import steps as st
 from martfl.market.journal import Journal
 
+pytestmark = pytest.mark.xdist_group("words")  # one market for all
+
 DEMO = ["demo", "--providers", "3", "--epochs", "2", "--attack", "forged-score", "--malicious", "0.34", "--seed", "1"]
 WEI = re.compile(r"\d{10,}")  # nobody reads ten digits
 

@@ -33,6 +33,7 @@ def paid(site, trading, epochs):
     return earned
 
 
+@pytest.mark.long
 def test_an_epoch_is_settled_between_processes(site):
     place = site(providers=3)
     deployed = place.deploy()

@@ -86,6 +86,7 @@ def test_a_known_seller_may_not_raise_its_price_by_roundings():
     assert "old" in admit({**asks, "old": 333}, known)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("late", [False, True])
 def test_a_swarm_that_asks_for_nothing_prices_nobody_out(build, late):
     """Neither where nobody is known, nor once sellers are: who was paid a price is still bought at it."""

@@ -19,6 +19,8 @@ from martfl.market.provider import Provider
 from martfl.settlement.exact.sealed import leaf_tree, split_body
 from martfl.settlement.integer_file import from_bytes, to_bytes
 
+pytestmark = pytest.mark.xdist_group("audit")  # one market for all
+
 
 class Late(Provider):
     """Gives no key when it is asked: it comes on chain."""

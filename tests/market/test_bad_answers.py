@@ -111,6 +111,7 @@ def test_requests_before_the_purchase(tried, kind):
     assert accused == set(market.names[4:])  # the silent said nothing wrong
 
 
+@pytest.mark.long
 def test_key_requests(tried):
     """Whose key does not arrive puts it on chain in time, and has its price; nobody is accused of silence."""
     market = tried(ms.KeyRequest)

@@ -227,6 +227,7 @@ def test_a_re_organisation_around_commitment_purchase_and_reveal(build, kit, nod
 
 
 @pytest.mark.anvil
+@pytest.mark.long
 def test_a_node_that_is_away_in_every_phase(build, node):
     chain = connect(node)
     market = market_on(build, chain)

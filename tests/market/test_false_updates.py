@@ -105,6 +105,7 @@ def test_a_false_leaf_is_refuted_and_the_price_returns(build):
     assert refunded >= market.terms.money.deposit - market.terms.money.reward + market.price(1)
 
 
+@pytest.mark.long
 def test_garbage_keys_at_once_cost_nobody_else_anything(build):
     """Every provider but two reveals something false in the same moment."""
     market = build(providers=6, cheats={i: sealing(garbage_leaf) for i in range(2, 6)}, rows=60)

@@ -14,6 +14,8 @@ from martfl.market.paying import read_appraisal
 from martfl.market.steps import Appraised, Selected
 from martfl.valuation import Appraisal, ByValue, brief, statement
 
+pytestmark = pytest.mark.xdist_group("value")  # one market for all
+
 ROWS = 80
 RIDER, NOISY, COPY = 7, 8, 9
 ASKS = {0: 0, 1: 1, 2: 3 * 10**16, COPY: 5 * 10**16}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from martfl.errors import InputError
+from martfl.lab.tables import markdown_lines
 from martfl.values import Json
 
 OURS, EQUAL = "information", "equal"
@@ -122,5 +123,4 @@ def _conditions(kept: PaidMarkets) -> str:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown_lines([heads, ["---"] * len(heads), *rows])

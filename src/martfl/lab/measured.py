@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from martfl.lab.tables import markdown_lines
 from martfl.values import Settings
 
 FOLDER = "benches"
@@ -98,7 +99,7 @@ BENCHES: dict[str, Callable[[Path], Iterator[str]]] = {
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     marks = ["---"] + ["---:"] * (len(heads) - 1)
-    return "\n".join("| " + " | ".join(line) + " |" for line in [heads, marks, *rows])
+    return markdown_lines([heads, marks, *rows])
 
 
 def _number(value: int | None) -> str:

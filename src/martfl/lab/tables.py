@@ -208,8 +208,12 @@ def to_markdown(grid: Grid) -> str:
     marks = ["---"] * len(grid.names[0]) if grid.names else ["---"] * len(grid.header)
     marks += ["---:"] * (len(grid.header) - len(marks))
     lines = [grid.header, tuple(marks), *grid.lines()]
-    body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    return "\n\n".join([f"**{grid.title}**", body, *grid.notes]) + "\n"
+    return "\n\n".join([f"**{grid.title}**", markdown_lines(lines), *grid.notes]) + "\n"
+
+
+def markdown_lines(lines: Iterable[Sequence[str]]) -> str:
+    """Rows of cells as Markdown; heads and marks are rows like others."""
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def to_csv(grid: Grid) -> str:

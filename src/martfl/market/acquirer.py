@@ -175,7 +175,7 @@ class Acquirer:
         epoch.accept(desk.purchases, shares)
         file = epoch.publish(desk.file, shares)
         write_model(self.journal.folder, epoch.number, file)
-        if (reach := desk.reach(file)) > NEAR:
+        if (reach := self.settler.reach(file)) > NEAR:
             self.tell(epoch.number, "range", f"a parameter is at {reach:.0%} of settlement.model_limit: {FULL}")
         epoch.prove(desk.purchases, desk.file, file, shares)  # first: the block that draws is soon out of reach
         desk.purchases.answer_reveals()

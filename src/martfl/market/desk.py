@@ -126,12 +126,6 @@ class Desk:
         hardest = max(sorted(pushes), key=lambda name: shares[name].weight * pushes[name])
         return hardest if pushes[hardest] > self.terms.settlement.update_limit / 2 else None
 
-    def reach(self, file: bytes) -> float:
-        """How far a model is on its way to the edge of its range: 1 is the edge, 0 the middle, or no range at all."""
-        if (stated := self.terms.settlement).scheme != "sampled":
-            return 0.0
-        return float(np.max(np.abs(self.settler.floats(file)), initial=0.0)) / stated.model_limit
-
     # --- parts -----------------------------------------------------------------------------------------------------
 
     def _train(self) -> OwnUpdate:

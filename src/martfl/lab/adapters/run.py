@@ -54,7 +54,7 @@ class TextBuyer:
 
     def goodness(self, models: Sequence[Vector]) -> np.ndarray:
         """[k, r]."""
-        return np.asarray(self.task.goodness_together(models, self.root), np.float64)
+        return self.task.goodness_together(models, self.root)
 
     def logits(self, models: Sequence[Vector]) -> None:
         """There are no classes."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from martfl.lab.tables import markdown_lines
 from martfl.values import Json
 
 
@@ -16,7 +17,7 @@ def adapter_table(rows: Iterable[Json]) -> str:
     rules, attacks = (list(dict.fromkeys(key[i] for key in runs)) for i in (0, 1))
     lines = [["", *attacks], ["---"] * (1 + len(attacks))]
     lines += [[rule, *(_cell(attack, runs.get((rule, attack), {})) for attack in attacks)] for rule in rules]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown_lines(lines)
 
 
 def _cell(attack: str, seeds: dict[int, list[Json]]) -> str:

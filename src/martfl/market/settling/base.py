@@ -167,3 +167,6 @@ class Settler(Protocol):
 
     def floats(self, file: bytes) -> NDArray[np.float64]:
         """The model in a file as numbers to train on."""
+
+    def reach(self, file: bytes) -> float:
+        """How far a model is on its way to the edge of its range: 1 is the edge, 0 the middle, or no range at all."""

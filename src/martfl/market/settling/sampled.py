@@ -1,5 +1,6 @@
 """Sampled settlement in a market: Merkle roots, a delay function, and a Groth16 proof about the sampled parameters."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,6 +44,7 @@ class SampledSettler:
     squarings: int
     optimistic: bool = False
     setup: str = "ceremony"
+    model_limit: float = math.inf  # of a parameter, as the terms state it; infinite: nobody is told of an edge
 
     @classmethod
     def load(cls, terms: Terms, *, parameters: int) -> "SampledSettler":
@@ -53,7 +55,8 @@ class SampledSettler:
         shape = Shape(providers=stated.providers, samples=stated.samples)
         limits = {"update_limit": stated.update_limit, "model_limit": stated.model_limit}
         numbers = Quantisation.symmetric(shape, epsilon=EPSILON, **limits)
-        return cls(shape, numbers, parameters, stated.vdf_steps, stated.optimistic, stated.setup)
+        options = (stated.optimistic, stated.setup, stated.model_limit)
+        return cls(shape, numbers, parameters, stated.vdf_steps, *options)
 
     @property
     def numbers(self) -> AffineNumbers:
@@ -202,6 +205,10 @@ class SampledSettler:
     def floats(self, file: bytes) -> NDArray[np.float64]:
         """The model as numbers."""
         return self.quantisation.model.dequantise(self._read(file).values)
+
+    def reach(self, file: bytes) -> float:
+        """Of the parameter that is furthest from 0."""
+        return float(np.max(np.abs(self.floats(file)), initial=0.0)) / self.model_limit
 
     # --- parts ----------------------------------------------------------------------------------------------------
 

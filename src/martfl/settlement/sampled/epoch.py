@@ -29,14 +29,9 @@ class Aggregation:
 
     Examples:
         >>> import numpy as np
-        >>> shape = Shape(providers=1, samples=2)
-        >>> terms = Quantisation.symmetric(shape, update_limit=0.5, model_limit=4.0, epsilon=1e-3)
-        >>> before = terms.model.quantise([1.0, -1.0, 0.0]).values
-        >>> update = terms.update.quantise([0.25, 0.0, -0.25]).values
-        >>> bought = {'weights': [2**16], 'updates': [update]}
-        >>> made = aggregate_model(before=before, **bought, terms=terms)
-        >>> terms.model.dequantise(made.model).round(3).tolist()
-        [1.25, -1.0, -0.25]
+        >>> mixed, moved = (Divided(np.array(values), np.zeros(2, int)) for values in ([3, 1], [8, 6]))
+        >>> Aggregation(np.array([5, 5]), mixed, moved).model.tolist()
+        [8, 6]
     """
 
     before: Ints  # (m,) W

@@ -16,7 +16,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 ALL = "all-linear"
 NAME = re.compile(r"[A-Za-z0-9_.]+")
-JUDGED_TOGETHER = 256  # rows, of all models
+JUDGED_TOGETHER = 64  # rows, of all models: each takes 25 MB for the scores of all words
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,6 @@ class LoraTask(TorchTask):
         """The module with the models [s, parameters] side by side; what can be trained of each, by name."""
         if self.both:
             raise TaskError("adapters that train A cannot be trained side by side")
-        self.put(np.zeros_like(models[0]))
         self.module.eval()
         views = [self.layout.split(model) for model in models]
         factors = {name: np.stack([view[name] for view in views]) for name in views[0]}
@@ -152,7 +151,7 @@ class LoraTask(TorchTask):
         texts = check_texts(data)
         if not texts:
             raise TaskError("a dataset has at least one text, this one has none")
-        return packed_rows(texts, self.tokenizer, tokens=self.tokens)
+        return _packed_once(tuple(texts), self.base, self.tokens)
 
     def _judged(self, data: Data) -> Any:
         return text_rows(check_texts(data), self.tokenizer, tokens=self.tokens)
@@ -245,6 +244,12 @@ def fixed_factor(name: str, shape: tuple[int, ...], *, seed: int) -> Vector:
 def stored_name(name: str) -> str:
     """The name under which PEFT stores a tensor of an adapter."""
     return name.replace(f".{ADAPTER}.", ".")
+
+
+@lru_cache(maxsize=32)
+def _packed_once(texts: tuple[str, ...], base: str, tokens: int) -> Arrays:
+    """A seller trains on the same texts in every epoch."""
+    return packed_rows(texts, load_base(base).tokenizer, tokens=tokens)
 
 
 def _shared_copy(model: nn.Module) -> nn.Module:

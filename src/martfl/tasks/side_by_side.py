@@ -22,17 +22,15 @@ Factors = Mapping[str, Tensor]  # B of every adapter [s, outputs, rank], by the 
 
 @contextlib.contextmanager
 def side_by_side(module: nn.Module, factors: Factors) -> Iterator[None]:
-    """The module, whose own B must be 0, takes rows [s·b, …]: b of the first adapter, b of the second, and so on."""
+    """The module takes rows [s·b, …]: b of the first adapter, b of the second, and so on."""
     layers = {name: layer for name, layer in module.named_modules() if hasattr(layer, "lora_B")}
-    hooks = [
-        layer.register_forward_hook(partial(_add, factor=factors[f"{name}.lora_B.weight"]))
-        for name, layer in layers.items()
-    ]
+    for name, layer in layers.items():
+        layer.forward = partial(_forward, layer, factors[f"{name}.lora_B.weight"])  # hides the class's own
     try:
         yield
     finally:
-        for hook in hooks:
-            hook.remove()
+        for layer in layers.values():
+            del layer.forward
 
 
 def stacked(batches: Sequence[Batch], *, filler: int) -> Batch:
@@ -43,11 +41,13 @@ def stacked(batches: Sequence[Batch], *, filler: int) -> Batch:
     return inputs.flatten(0, 1), targets.flatten(0, 1)
 
 
-def _add(layer: Any, inputs: tuple[Tensor, ...], output: Tensor, *, factor: Tensor) -> Tensor:
-    low = layer.lora_A[ADAPTER](inputs[0])  # [s·b, t, rank]
-    high = torch.bmm(low.view(len(factor), -1, low.shape[-1]), factor.transpose(1, 2))  # [s, b·t, outputs]
+def _forward(layer: Any, factor: Tensor, rows: Tensor) -> Tensor:
+    low = layer.lora_A[ADAPTER](rows)  # [s·b, t, rank]
+    base = layer.base_layer(rows)
+    parts = base.view(len(factor), -1, base.shape[-1])  # [s, b·t, outputs]
     scale = float(layer.scaling[ADAPTER])
-    return output + scale * high.view_as(output)
+    both = torch.baddbmm(parts, low.view(len(factor), -1, low.shape[-1]), factor.transpose(1, 2), alpha=scale)
+    return both.view_as(base)
 
 
 def _filled(rows: Tensor, count: int, value: int) -> Tensor:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from eth_utils.crypto import keccak
 
 from martfl.chain import events as ev
-from martfl.market.audit_record import EpochRecord
+from martfl.market.audit_record import EpochRecord, Finding
 from martfl.settlement import exact
 from martfl.values import Settings
 
@@ -18,7 +18,7 @@ class ExactAudit:
 
     record: EpochRecord
 
-    def aggregate(self) -> tuple[bool, str] | None:
+    def aggregate(self) -> Finding:
         """C_W^t = C_W^{t−1} + Σ k_i C_i, with the points of the publishing transaction: each opens what was bought."""
         published = self.record.history.entries_of(ev.ModelPublished, self.record.epoch)
         if not published:

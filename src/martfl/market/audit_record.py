@@ -4,6 +4,7 @@ Events name providers; offers, points and proofs are in the transactions that th
 contract what it has computed.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +20,7 @@ from martfl.market.errors import MarketError
 from martfl.values import Settings
 
 Finding = tuple[bool, str] | None  # whether it holds, and what was found; None: there is nothing to ask
+Question = Callable[[], Finding]
 
 
 class OpaqueCallError(MarketError):

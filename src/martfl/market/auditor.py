@@ -5,20 +5,18 @@ when, who is owed what. Nothing is asked of the acquirer, and nothing that the c
 where it can be computed here.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from martfl.chain.deployment import NO_TOKEN
 from martfl.chain.history import History, read_history
 from martfl.chain.trading import Trading
 from martfl.errors import MartflError
-from martfl.market.audit_exact import ExactAudit
 from martfl.market.audit_exchange import ExchangeAudit
 from martfl.market.audit_money import MoneyAudit
-from martfl.market.audit_record import EpochRecord
-from martfl.market.settling import Settler
+from martfl.market.audit_record import EpochRecord, Question
+from martfl.market.settling import Settler, settler_of
 
-Question = Callable[[], tuple[bool, str] | None]
 BALANCE = [
     {
         "type": "function",
@@ -91,25 +89,11 @@ def _questions(trading: Trading, settler: Settler | None, history: History, epoc
         "deliveries": exchange.deliveries,
         "refutations": exchange.refutations,
         "weights": exchange.weights,
-        **_proof(trading, record),
+        **settler_of(trading.scheme).questions(record),
         "deadlines": exchange.deadlines,
         "phase": money.phase,
         "shares": money.shares,
         "money": money.money,
-    }
-
-
-def _proof(trading: Trading, record: EpochRecord) -> dict[str, Question]:
-    if trading.scheme == "exact":
-        return {"aggregate": ExactAudit(record).aggregate}
-    from martfl.market.audit_sampled import SampledAudit  # with its prover's libraries
-
-    sampled = SampledAudit(record)
-    return {
-        "listing": sampled.listing,
-        "randomness": sampled.randomness,
-        "inputs": sampled.inputs,
-        "proof": sampled.proof,
     }
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 from eth_account.signers.local import LocalAccount
@@ -13,8 +13,10 @@ from martfl.chain.deployment import ExactStart, SampledStart
 from martfl.chain.state import Listing, Offer
 from martfl.chain.trading import Done, Trading
 from martfl.errors import InputError
+from martfl.market.audit_record import EpochRecord, Question
 from martfl.market.errors import MarketError
 from martfl.market.link import Clock
+from martfl.market.terms import Terms
 from martfl.settlement.fixed_point import Overflow, Quantised
 from martfl.settlement.integer_file import IntegerVector, from_bytes
 from martfl.values import Settings
@@ -102,6 +104,10 @@ class Numbers(Protocol):
 class Settler(Protocol):
     """One scheme in one market. Models and updates are integer vectors."""
 
+    @classmethod
+    def load(cls, terms: Terms, *, parameters: int) -> Self:
+        """From the terms."""
+
     @property
     def parameters(self) -> int:
         """The length m of every vector."""
@@ -155,6 +161,10 @@ class Settler(Protocol):
         """
 
     # --- anybody ---
+
+    @staticmethod
+    def questions(record: EpochRecord) -> dict[str, Question]:
+        """What an audit asks about an epoch's aggregate, by name."""
 
     def check_market(self, trading: Trading) -> None:
         """Raise unless the contract was deployed for this scheme with these numbers."""

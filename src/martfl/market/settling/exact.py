@@ -13,6 +13,8 @@ from martfl.chain.exact import ExactTrading
 from martfl.chain.state import MAX_PROVIDERS, Offer
 from martfl.chain.trading import Done, Trading
 from martfl.errors import InputError
+from martfl.market.audit_exact import ExactAudit
+from martfl.market.audit_record import EpochRecord, Question
 from martfl.market.errors import MarketError, MessageError
 from martfl.market.settling.base import Acting, Delivery, SealedUpdate, Shares, read_model
 from martfl.market.terms import Terms
@@ -119,6 +121,11 @@ class ExactSettler:
         return {}
 
     # --- anybody --------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def questions(record: EpochRecord) -> dict[str, Question]:
+        """The sum of commitments."""
+        return {"aggregate": ExactAudit(record).aggregate}
 
     def check_market(self, trading: Trading) -> None:
         """The packing and the generators."""

@@ -15,6 +15,8 @@ from martfl.chain.sampled import SampledTrading
 from martfl.chain.state import Offer
 from martfl.chain.trading import Done, Trading
 from martfl.errors import InputError
+from martfl.market.audit_record import EpochRecord, Question
+from martfl.market.audit_sampled import SampledAudit
 from martfl.market.errors import MarketError, MessageError
 from martfl.market.settling.affine import AffineNumbers
 from martfl.market.settling.base import Acting, Delivery, SealedUpdate, Shares, read_model
@@ -178,6 +180,12 @@ class SampledSettler:
         )
 
     # --- anybody --------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def questions(record: EpochRecord) -> dict[str, Question]:
+        """Listing, samples and proof."""
+        one = SampledAudit(record)
+        return {"listing": one.listing, "randomness": one.randomness, "inputs": one.inputs, "proof": one.proof}
 
     def check_market(self, trading: Trading) -> None:
         """The sampling; the key as well, unless the terms waive that."""

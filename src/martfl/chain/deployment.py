@@ -1,6 +1,7 @@
 """What a contract is deployed with and fixes for ever, field by field as in the contracts' structs."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from eth_utils.address import to_checksum_address
 
@@ -40,6 +41,7 @@ class PackingTerms:
 class ExactStart:
     """What exact settlement fixes at deployment."""
 
+    scheme: ClassVar[str] = "exact"
     layout: PackingTerms
     model: ExactModel
     judge: str = NO_TOKEN  # contract of `judge.vy`; zero: deployed along
@@ -64,6 +66,7 @@ class Sampling:
 class SampledStart:
     """What sampled settlement fixes at deployment, with the initial model's Merkle root and file hash."""
 
+    scheme: ClassVar[str] = "sampled"
     sampling: Sampling
     root: bytes  # (32,)
     content: bytes  # (32,)
@@ -131,7 +134,7 @@ class ContractTerms:
     @property
     def scheme(self) -> str:
         """The contract's name."""
-        return "exact" if isinstance(self.settlement, ExactStart) else "sampled"
+        return self.settlement.scheme
 
     def shared(self) -> tuple[object, ...]:
         """The contract's `ContractTerms`."""

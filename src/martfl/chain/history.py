@@ -66,7 +66,7 @@ class History:
 def read_history(trading: Trading) -> History:
     """All events about the market since its deployment."""
     found = [(log, trading.contract) for log in _logs(trading, trading.contract)]
-    if (prover := _prover(trading)) is not None:
+    if (prover := trading.prover) is not None:
         found += [(log, prover) for log in _logs(trading, prover, about=trading.address)]
     found.sort(key=lambda pair: (pair[0]["blockNumber"], pair[0]["logIndex"]))
     times = _times(trading, {log["blockNumber"] for log, _ in found})
@@ -89,10 +89,6 @@ def _logs(trading: Trading, contract: Contract, *, about: str = "") -> Sequence[
     if about:
         wanted["topics"] = [None, HexStr("0x" + about[2:].lower().rjust(64, "0"))]
     return trading.chain.web3.eth.get_logs(wanted)
-
-
-def _prover(trading: Trading) -> Contract | None:
-    return getattr(trading, "prover", None)
 
 
 def _times(trading: Trading, blocks: Iterable[int]) -> dict[int, int]:

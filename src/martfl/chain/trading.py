@@ -221,6 +221,11 @@ class Trading(ABC):
 
     # --- what the schemes add ---------------------------------------------------------------------------------
 
+    @property
+    def prover(self) -> Contract | None:
+        """The contract that proofs go to, where the scheme has one."""
+        return None
+
     @abstractmethod
     def refute(self, epoch: int, *, offer: Offer, refutation: Any, account: LocalAccount, key: str | None) -> Done:
         """Show that a leaf of a revealed update is not what it was committed to."""

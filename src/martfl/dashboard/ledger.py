@@ -84,8 +84,8 @@ class LedgerReader:
         return Transaction(epoch=epoch, function=name, hash=key, gas=int(receipt["gasUsed"]), party=str(sent["from"]))
 
     def _contracts(self) -> dict[str, Contract]:
-        """The market's own contracts by address; the prover is a sampled market's."""
-        found = (self.trading.contract, getattr(self.trading, "prover", None))
+        """The market's own contracts by address."""
+        found = (self.trading.contract, self.trading.prover)
         return {str(contract.address): contract for contract in found if contract is not None}
 
     def _node(self, states: Mapping[int, EpochState]) -> Node:

@@ -116,8 +116,9 @@ def step_last(purchased):
     return list(purchased.prices)[-1]
 
 
-def introduce(journal):
-    terms = read_terms({"name": "a made-up market", "task": {"entry": "not:needed"}})
+def introduce(journal, *, scheme="exact"):
+    settlement = {"scheme": scheme}
+    terms = read_terms({"name": "a made-up market", "task": {"entry": "not:needed"}, "settlement": settlement})
     market = {"contract": address(900), "acquirer": address(901), "chain": 1337, "since": 0, "parameters": 1234}
     journal.record(0, st.MarketOpened(**market, quality=measured(0.1), seed=0, terms=to_toml(terms)))
 
@@ -126,9 +127,9 @@ def introduce(journal):
 def made_up(tmp_path):
     """`made_up(providers=100, epochs=3, …)`: a folder with a journal that tells of such a market."""
 
-    def make(*, epochs=2, folder=tmp_path / "made-up", **options):
+    def make(*, epochs=2, folder=tmp_path / "made-up", scheme="exact", **options):
         with Journal(folder / "acquirer") as journal:
-            introduce(journal)
+            introduce(journal, scheme=scheme)
             for epoch in range(1, epochs + 1):
                 made_up_epoch(journal, epoch, **options)
         return folder

@@ -13,7 +13,7 @@ from martfl.dashboard.ledger import Ledger, ledger_in
 from martfl.dashboard.reading import read_story
 from martfl.dashboard.sections import sections
 from martfl.dashboard.steps import by_epoch
-from martfl.dashboard.story import STAGES, DeliveryState, Node, Stage
+from martfl.dashboard.story import STAGES, CheckKind, DeliveryState, Node, Stage
 from martfl.errors import InputError
 from martfl.market import steps as st
 from martfl.market.journal import Journal
@@ -94,6 +94,19 @@ def test_a_forfeited_penalty_is_nobodys(made_up):
     (epoch,) = read_story(made_up(epochs=1, providers=4, outcome="FAILED")).epochs
     assert epoch.forfeited == epoch.penalty == epoch.deposit - epoch.reward > 0
     assert epoch.held == 0 and epoch.bonus == 0 and epoch.paid > 0
+
+
+@pytest.mark.parametrize(
+    ("scheme", "outcome", "checked"),
+    [
+        ("exact", "SETTLED", (CheckKind.SUM, 1)),
+        ("sampled", "SETTLED", (CheckKind.PROOF, 1)),
+        ("sampled", "FAILED", (CheckKind.PROOF, 0)),
+    ],
+)
+def test_the_contract_adds_up_or_checks_a_proof(made_up, scheme, outcome, checked):
+    (epoch,) = read_story(made_up(epochs=1, providers=4, scheme=scheme, outcome=outcome)).epochs
+    assert [(check.kind, check.passed) for check in epoch.checks if check.who == "contract"] == [checked]
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,12 @@ def test_the_model_is_the_old_one_plus_updates_by_weight(settled):
     made.settler.check(made.world.trading, file, epoch=1)
 
 
+def test_terms_and_contract_agree_on_whether_a_model_needs_a_proof(settled):
+    made, _ = settled
+    needed = made.world.terms.settlement.needs_proof
+    assert made.world.trading.needs_proof is needed and (made.phase() is Phase.PROVED) is needed
+
+
 @settings(max_examples=15)
 @given(position=positions)
 def test_a_changed_file_is_refused(settled, position):

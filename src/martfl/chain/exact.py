@@ -23,6 +23,7 @@ class ExactTrading(Trading):
 
     scheme: ClassVar[str] = "exact"
     published: ClassVar[type[ev.ModelPublished]] = ev.ModelPublished
+    needs_proof: ClassVar[bool] = False
 
     @classmethod
     def deploy(

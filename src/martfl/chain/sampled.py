@@ -42,6 +42,7 @@ class SampledTrading(Trading):
 
     scheme: ClassVar[str] = "sampled"
     published: ClassVar[type[ev.RootPublished]] = ev.RootPublished
+    needs_proof: ClassVar[bool] = True
 
     @classmethod
     def deploy(

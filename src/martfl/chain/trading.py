@@ -91,6 +91,7 @@ class Trading(ABC):
 
     scheme: ClassVar[str]
     published: ClassVar[type[ev.ModelPublished | ev.RootPublished]]  # the event of a new model
+    needs_proof: ClassVar[bool]  # a published model stands only once it is proved
 
     def __init__(self, chain: Chain, address: str, *, since: int = 0) -> None:
         self.chain = chain

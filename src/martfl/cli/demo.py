@@ -68,12 +68,13 @@ def demo(
     from martfl.demo import run_demo
     from martfl.demo.options import choose, remembered_options
     from martfl.demo.result import to_json
+    from martfl.market.terms_parts import SettlementTerms
 
     chosen = choose(**asdict(market))
     folder = resume or out or Path(tempfile.mkdtemp(prefix="martfl-demo-"))
     options = remembered_options(folder) if resume else chosen
     with _lines(options, quiet=json) as (line, trained):
-        if options.settlement == "sampled":
+        if SettlementTerms(scheme=options.settlement).needs_proof:
             line(0, "delay", DELAY)
         result = run_demo(options, folder, telling=_telling(line), progress=trained)
     emit(to_json(result), as_json=json, render=lambda: _story(result))

@@ -11,9 +11,9 @@ Found = Iterable[tuple[str, CheckKind, int, int]]  # who, what, passed, of
 HERE = (DeliveryState.LISTED, DeliveryState.ACCEPTED, DeliveryState.REVEALED)
 
 
-def find_checks(steps: Steps, turns: Sequence[Turn], *, sampled: bool) -> tuple[CheckCount, ...]:
+def find_checks(steps: Steps, turns: Sequence[Turn], *, needs_proof: bool) -> tuple[CheckCount, ...]:
     """The checks of an epoch, as far as there was something to check."""
-    found = [*_before(steps), *_bought(steps, turns), *_after(steps, sampled=sampled)]
+    found = [*_before(steps), *_bought(steps, turns), *_after(steps, needs_proof=needs_proof)]
     return tuple(CheckCount(who=who, kind=kind, passed=passed, of=of) for who, kind, passed, of in found if of)
 
 
@@ -36,11 +36,11 @@ def _bought(steps: Steps, turns: Sequence[Turn]) -> Found:
     yield "acquirer", CheckKind.HONESTY, sum(turn.offence != FORGED for turn in here), len(here)
 
 
-def _after(steps: Steps, *, sampled: bool) -> Found:
+def _after(steps: Steps, *, needs_proof: bool) -> Found:
     posted, over, handed = steps.one(ModelPosted), steps.one(Over), steps.one(HandedOut)
-    if posted and not sampled:
+    if posted and not needs_proof:
         yield "contract", CheckKind.SUM, 1, 1  # the chain adds up by itself, or refuses
-    if posted and over and sampled:
+    if posted and over and needs_proof:
         yield "contract", CheckKind.PROOF, int(over.phase == "SETTLED"), 1
     if handed:
         yield "providers", CheckKind.MODEL, len(handed.accepted), handed.asked

@@ -103,6 +103,7 @@ def _frame(market: MarketOpened | None, known: Beside) -> Story:
         rule=terms.selection.rule,
         value=terms.selection.value,
         scheme=terms.settlement.scheme,
+        needs_proof=terms.settlement.needs_proof,
         parameters=market.parameters,
         token=terms.money.token,
         ask=terms.money.ask,
@@ -144,7 +145,7 @@ def _epoch(number: int, steps: Steps, frame: Story, remarks: Sequence[Remark], k
         sent=sent,
         received=received,
         seconds=steps.seconds(),
-        checks=find_checks(steps, turns, sampled=frame.scheme == "sampled"),
+        checks=find_checks(steps, turns, needs_proof=frame.needs_proof),
         transactions=steps.transactions(number, frame.acquirer),
         model=aggregated.digest if aggregated else "",
     )

@@ -208,6 +208,7 @@ class Story:
     rule: str = ""
     value: str = ""  # what weights go by
     scheme: str = ""
+    needs_proof: bool = False  # a published model stands only once it is proved
     parameters: int = 0
     token: str = ""  # empty or zero: the chain's own coin
     ask: int = 0  # of the terms, where a provider names none of its own

@@ -122,7 +122,7 @@ class EpochRecord:
         refutable = set(self.revealed) - set(self.refuted) - self.accepted - set(self.weights)
         open_ = (silent and now <= self.times.keys) or (refutable and now <= self.times.publish)
         standing, failing = (Phase.STANDING, Phase.FAILING) if open_ else (Phase.SETTLED, Phase.FAILED)
-        if self.trading.scheme == "exact" or not self.weights:
+        if not (self.trading.needs_proof and self.weights):
             return standing
         if self.history.of(ev.EpochFailed, self.epoch):
             return failing
@@ -132,7 +132,7 @@ class EpochRecord:
 
     @cached_property
     def proof_deadline(self) -> int:
-        """Sampled: until when a proof is due, or the one that there is may be refuted."""
+        """Until when a proof that is needed is due, or the one that there is may be refuted."""
         published = self.history.entries_of(ev.RootPublished, self.epoch)
         proved = self.history.entries_of(ev.EpochProved, self.epoch)
         return (proved or published)[0].at + self.trading.terms().settle_window

@@ -72,6 +72,11 @@ class SettlementTerms:
     update_limit: float = 1.0  # sampled: the largest |update| that its 12 bits stand for
     model_limit: float = 8.0  # sampled: the largest |parameter| of the model
 
+    @property
+    def needs_proof(self) -> bool:
+        """Whether a published model stands only once it is proved; otherwise the contract adds up by itself."""
+        return self.scheme == "sampled"
+
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringTerms:

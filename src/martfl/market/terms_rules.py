@@ -74,7 +74,7 @@ def _times(terms: StatedTerms) -> Iterator[Rule]:
         f"deadlines.publish must be more than the margin of {times.margin} s, got {times.publish}",
     )
     yield (  # a refutation waits for a key that is due within three margins, and has one of its own then
-        terms.settlement.scheme != "sampled" or times.settle >= 4 * times.margin,
+        not terms.settlement.needs_proof or times.settle >= 4 * times.margin,
         f"deadlines.settle must be at least four times the margin of {times.margin} s, got {times.settle}",
     )
 
@@ -91,7 +91,7 @@ def _settlement(terms: StatedTerms) -> Iterator[Rule]:
     yield 1 <= stated.samples <= 126, f"settlement.samples must be 1 to 126, got {stated.samples}"
     yield 1 <= stated.providers <= 128, f"settlement.providers must be 1 to 128, got {stated.providers}"
     yield (
-        stated.scheme != "sampled" or LEAST_STEPS <= stated.vdf_steps < 1 << 63,
+        not stated.needs_proof or LEAST_STEPS <= stated.vdf_steps < 1 << 63,
         f"settlement.vdf_steps must be {LEAST_STEPS} to 2^63 − 1: less can be tried out while a block is built; "
         f"got {stated.vdf_steps}",
     )

@@ -1,16 +1,18 @@
 """What a reader types works: blocks of all pages are run, in order, as they stand."""
 
+import json
 import os
 import re
 import shlex
 import subprocess
 import sys
 
-from reader.pages import PAGES, Page
+from reader.pages import PAGES, ROOT, Page
 from reader.smaller import EXEMPT, is_exempt
 from typer.main import get_command
 
 from martfl.cli import app
+from martfl.lab.adapters.table import adapter_table
 
 
 def test_a_guide_can_be_followed(guide, request):
@@ -96,3 +98,8 @@ def test_the_python_example_is_short(pages):
     example = next(block for block in pages["docs/quickstart.md"].blocks() if block.language == "python")
     lines = [line for line in example.text.splitlines() if line.strip()]
     assert len(lines) <= 21 and max(map(len, lines)) <= 120
+
+
+def test_the_table_of_adapters_under_attack_is_that_of_the_results(pages):
+    rows = [json.loads(line) for line in (ROOT / "results/benches/lora.jsonl").read_text().splitlines()]
+    assert adapter_table(rows).strip() in pages["docs/for-model-owners.md"].text

@@ -20,6 +20,7 @@ NETWORK, LORA = "network", "lora"
 ROOT_ROWS = 200
 WIDTH, CLASSES, ROWS, PASSES = 256, 10, 2000, 4  # of the network, of a seller's rows, of its training
 LORA_ROOT = 16  # texts
+LORA_TOKENS, LORA_BATCH = 128, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,16 +75,18 @@ def _network(parameters: int, providers: int) -> Subject:
 
 
 def _lora(parameters: int, providers: int) -> Subject:
-    """The largest rank of SmolLM2's adapters that has no more parameters; twelve batches of 4 × 128 tokens."""
-    from martfl.tasks.base_model import SMALL, base_identity
+    """The largest rank of SmolLM2's adapters that has no more parameters; one pass over the shortest seller's play."""
+    from martfl.tasks.base_model import SMALL, base_identity, load_base
     from martfl.tasks.lora_task import lora
     from martfl.tasks.speeches import by_play, load_speeches
+    from martfl.tasks.texts import packed_rows
 
-    given: Json = {"base": SMALL, "identity": base_identity(SMALL), "tokens": 128, "steps": 12}
+    plays = list(by_play(load_speeches()).values())
+    shares = [plays[1 + i % (len(plays) - 1)] for i in range(providers)]
+    given: Json = {"base": SMALL, "identity": base_identity(SMALL), "tokens": LORA_TOKENS, "batch": LORA_BATCH}
     one = lora(**given, rank=1).layout.size
     if parameters < one:
         raise InputError(f"an adapter of rank 1 has {one} parameters, got {parameters}")
-    plays = list(by_play(load_speeches()).values())
-    task = lora(**given, rank=parameters // one)
-    shares = [plays[1 + i % (len(plays) - 1)] for i in range(providers)]
+    shortest = min(packed_rows(play, load_base(SMALL).tokenizer, tokens=LORA_TOKENS).rows for play in shares)
+    task = lora(**given, rank=parameters // one, steps=max(1, shortest // LORA_BATCH))
     return Subject(LORA, task, plays[0][:LORA_ROOT], shares)

@@ -5,6 +5,7 @@ import pytest
 from martfl.bench.market import bench_market
 from martfl.bench.subjects import make_subject
 from martfl.errors import InputError
+from martfl.tasks.errors import TaskError
 
 
 def test_a_market_of_a_chosen_size_is_measured_step_by_step():
@@ -24,3 +25,16 @@ def test_sizes_and_names_that_make_no_sense_are_refused():
         make_subject("digits", parameters=5_000, providers=2)
     with pytest.raises(InputError, match="got 'poems'"):
         make_subject("poems", providers=2)
+
+
+def test_at_size_adapters_are_traded_where_a_language_model_is_at_hand(monkeypatch):
+    def missing(name: str) -> None:
+        raise TaskError(f"{name} is nowhere")
+
+    monkeypatch.setattr("martfl.bench.subjects.find_base", missing)
+    assert make_subject(parameters=5_000_000, providers=1).name == "network"
+    monkeypatch.setattr("martfl.bench.subjects.need_libraries", lambda: None)
+    monkeypatch.setattr("martfl.bench.subjects.find_base", lambda name: name)
+    monkeypatch.setattr("martfl.bench.subjects._lora", lambda parameters, providers: ("lora", parameters))
+    assert make_subject(parameters=5_000_000, providers=1) == ("lora", 5_000_000)
+    assert make_subject(parameters=4_000_000, providers=1).name == "network"

@@ -11,6 +11,8 @@ from martfl.arrays import Array
 from martfl.errors import InputError
 from martfl.lab.data import load_dataset
 from martfl.lab.task import make_task
+from martfl.tasks.base_model import SMALL, base_identity, find_base, load_base, need_libraries
+from martfl.tasks.errors import TaskError
 from martfl.tasks.protocol import Data, Task
 from martfl.tasks.torch_task import TorchTask
 from martfl.values import Json
@@ -21,6 +23,7 @@ ROOT_ROWS = 200
 WIDTH, CLASSES, ROWS, PASSES = 256, 10, 2000, 4  # of the network, of a seller's rows, of its training
 LORA_ROOT = 16  # texts
 LORA_TOKENS, LORA_BATCH = 128, 4
+AT_SIZE = 5_000_000  # parameters from which adapters of a language model are traded, where there is one
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +37,9 @@ class Subject:
 
 
 def make_subject(name: str = "", *, parameters: int = 0, providers: int) -> Subject:
-    """By name; where only a size is named, a network of that size."""
+    """By name; where only a size is named, what has that size."""
     lab = "fmnist" if os.environ.get("MARTFL_DATA") else "digits"
-    chosen = name or (NETWORK if parameters else lab)
+    chosen = name or (_of_size(parameters) if parameters else lab)
     if chosen not in (*LAB, NETWORK, LORA):
         raise InputError(f"the bench trades {', '.join((*LAB, NETWORK, LORA))}, got {chosen!r}")
     if parameters and chosen in LAB:
@@ -44,6 +47,18 @@ def make_subject(name: str = "", *, parameters: int = 0, providers: int) -> Subj
     if chosen in LAB:
         return _from_lab(chosen, providers)
     return (_network if chosen == NETWORK else _lora)(parameters or 1_000_000, providers)
+
+
+def _of_size(parameters: int) -> str:
+    """Adapters at size, where a language model is at hand; else a network."""
+    if parameters < AT_SIZE:
+        return NETWORK
+    try:
+        need_libraries()
+        find_base(SMALL)
+    except TaskError:
+        return NETWORK
+    return LORA
 
 
 def _from_lab(name: str, providers: int) -> Subject:
@@ -76,7 +91,6 @@ def _network(parameters: int, providers: int) -> Subject:
 
 def _lora(parameters: int, providers: int) -> Subject:
     """The largest rank of SmolLM2's adapters that has no more parameters; one pass over the shortest seller's play."""
-    from martfl.tasks.base_model import SMALL, base_identity, load_base
     from martfl.tasks.lora_task import lora
     from martfl.tasks.speeches import by_play, load_speeches
     from martfl.tasks.texts import packed_rows

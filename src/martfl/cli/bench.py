@@ -208,7 +208,7 @@ def gas(
 @app.command()
 def market(
     dataset: Annotated[
-        str, typer.Option(help="fmnist, digits, network or lora; fmnist by default where MARTFL_DATA is set.")
+        str, typer.Option(help="fmnist, digits, network or lora; by default what fits the size and is at hand.")
     ] = "",
     parameters: Annotated[int, typer.Option(min=0, help="Traded parameters, of a network or of adapters.")] = 0,
     providers: Annotated[int, typer.Option(min=1, help="Providers in the market.")] = 10,

@@ -13,7 +13,10 @@ from martfl.lab.data import load_dataset
 from martfl.lab.task import make_task
 from martfl.tasks.base_model import SMALL, base_identity, find_base, load_base, need_libraries
 from martfl.tasks.errors import TaskError
+from martfl.tasks.lora_task import lora
 from martfl.tasks.protocol import Data, Task
+from martfl.tasks.speeches import by_play, load_speeches
+from martfl.tasks.texts import packed_rows
 from martfl.tasks.torch_task import TorchTask
 from martfl.values import Json
 
@@ -91,10 +94,6 @@ def _network(parameters: int, providers: int) -> Subject:
 
 def _lora(parameters: int, providers: int) -> Subject:
     """The largest rank of SmolLM2's adapters that has no more parameters; one pass over the shortest seller's play."""
-    from martfl.tasks.lora_task import lora
-    from martfl.tasks.speeches import by_play, load_speeches
-    from martfl.tasks.texts import packed_rows
-
     plays = list(by_play(load_speeches()).values())
     shares = [plays[1 + i % (len(plays) - 1)] for i in range(providers)]
     given: Json = {"base": SMALL, "identity": base_identity(SMALL), "tokens": LORA_TOKENS, "batch": LORA_BATCH}

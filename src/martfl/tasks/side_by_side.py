@@ -24,8 +24,9 @@ Factors = Mapping[str, Tensor]  # B of every adapter [s, outputs, rank], by the 
 def side_by_side(module: nn.Module, factors: Factors) -> Iterator[None]:
     """The module takes rows [s·b, …]: b of the first adapter, b of the second, and so on."""
     layers = {name: layer for name, layer in module.named_modules() if hasattr(layer, "lora_B")}
+    added = {name: factors[f"{name}.lora_B.weight"] for name in layers}
     for name, layer in layers.items():
-        layer.forward = partial(_forward, layer, factors[f"{name}.lora_B.weight"])  # hides the class's own
+        layer.forward = partial(_forward, layer, added[name])  # hides the class's own
     try:
         yield
     finally:

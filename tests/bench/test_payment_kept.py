@@ -25,6 +25,18 @@ def test_the_page_shows_the_kept_tables() -> None:
         assert text in page
 
 
+def test_the_page_shows_the_present_form_as_far_as_it_was_measured() -> None:
+    ours, *_ = kept_tables(read_kept(KEPT.with_name("payment-h200-present.json")))
+    assert ours in (ROOT / "docs" / "payment.md").read_text(encoding="utf-8")
+
+
+def test_a_dataset_without_a_market_of_equals_is_shown_all_the_same(tmp_path) -> None:
+    file = tmp_path / "paid.json"
+    file.write_text(json.dumps({"machine": "a machine", "measured": [market(), market(market="split 4", sellers=12)]}))
+    *_, conditions = kept_tables(read_kept(file))
+    assert conditions.startswith("Sellers: trec 9. 5 rounds.")
+
+
 def test_means_are_over_seeds_and_gains_over_the_same_seller_s_honest_pay(tmp_path) -> None:
     runs = [
         market(fair={**market()["fair"], "information": 0.9}, accuracy=0.6),

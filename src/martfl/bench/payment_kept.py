@@ -113,7 +113,7 @@ def _gain(kept: PaidMarkets, name: str, trick: str) -> str:
 
 
 def _conditions(kept: PaidMarkets) -> str:
-    sellers = ", ".join(f"{name} {max(o.sellers for o in kept.of(name, ALIKE, OURS))}" for name in kept.datasets)
+    sellers = ", ".join(f"{name} {min(o.sellers for o in kept.markets if o.dataset == name)}" for name in kept.datasets)
     seeds = sorted({one.seed for one in kept.of(kept.datasets[0], SIZES, OURS)})
     rounds = max(one.rounds for one in kept.markets)
     return (

@@ -134,6 +134,6 @@ def test_a_report_of_the_lab(lab, tmp_path):
 
 
 def test_an_empty_folder_is_no_lab(tmp_path):
-    (tmp_path / "runs.jsonl").touch()
+    Store(tmp_path).compact()
     with pytest.raises(InputError, match="holds no results"):
         write_lab_report(tmp_path, tmp_path / "r.html")

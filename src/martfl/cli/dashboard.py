@@ -73,10 +73,11 @@ def report(
     json: JsonFlag = False,
 ) -> None:
     """Write what happened into one HTML file that opens from disk."""
-    from martfl.dashboard.report import is_lab, write_report
+    from martfl.dashboard.report import write_report
+    from martfl.lab.folders import holds_results
 
     target = out or folder / "report.html"
-    if is_lab(folder):
+    if holds_results(folder):
         from martfl.dashboard.lab_report import write_lab_report
 
         written = {"report": str(write_lab_report(folder, target, experiment=experiment))}

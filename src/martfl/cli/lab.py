@@ -85,9 +85,10 @@ def _report(request: Request) -> Path:
     """One HTML file beside the results, on everything that the folder holds by now."""
     from martfl.dashboard.lab_report import write_lab_report
     from martfl.lab.command import planned_runs
+    from martfl.lab.folders import holds_results
 
     planned = planned_runs(request)
-    folder = next(place for place in (planned.folder, *planned.also) if (place / "runs.jsonl").is_file())
+    folder = next(filter(holds_results, (planned.folder, *planned.also)))
     return write_lab_report(folder, folder / "report.html")
 
 

@@ -74,13 +74,14 @@ def take(
 ) -> None:
     """Add the results that another machine has made."""
     from martfl.errors import InputError
+    from martfl.lab.folders import RUNS, experiments_in
     from martfl.lab.measured import FOLDER
     from martfl.lab.store import Store
 
-    there = {path.parent.name: Store(out / path.parent.name).take(Store(path.parent)) for path in _files(folder)}
+    there = {path.name: Store(out / path.name).take(Store(path)) for path in experiments_in(folder)}
     benches = sorted((folder / FOLDER).glob("*.json"))
     if not there and not benches:
-        raise InputError(f"{folder} holds no results: it should have NAME/runs.jsonl")
+        raise InputError(f"{folder} holds no results: it should have NAME/{RUNS}")
     for path in benches:
         (out / FOLDER).mkdir(parents=True, exist_ok=True)
         (out / FOLDER / path.name).write_bytes(path.read_bytes())
@@ -101,11 +102,9 @@ def drop_old(
 
 def _chosen(names: list[str] | None, out: Path) -> list[str]:
     """The experiments named, or all that have results."""
-    return [Path(name).stem for name in names] if names else [path.parent.name for path in _files(out)]
+    from martfl.lab.folders import experiments_in
 
-
-def _files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*/runs.jsonl"))
+    return [Path(name).stem for name in names] if names else [path.name for path in experiments_in(out)]
 
 
 def report(

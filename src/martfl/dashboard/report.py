@@ -16,11 +16,6 @@ from martfl.dashboard.words import moment
 from martfl.errors import InputError
 
 
-def is_lab(folder: Path) -> bool:
-    """Whether the folder holds a lab's results."""
-    return (folder / "runs.jsonl").is_file()
-
-
 def write_report(
     folder: Path,
     out: Path,

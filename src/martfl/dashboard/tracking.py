@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from martfl.amounts import COIN
 from martfl.dashboard.reading import read_story
-from martfl.dashboard.report import is_lab
 from martfl.dashboard.story import EpochStory
 from martfl.dashboard.words import label
 from martfl.errors import InputError
+from martfl.lab.folders import holds_results
 from martfl.lab.store import Store
 from martfl.lab.suite import describe
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def track(folder: Path, out: Path) -> Path:
     """Write the events of a market's or a lab's folder."""
-    return track_lab(folder, out) if is_lab(folder) else track_market(folder, out)
+    return track_lab(folder, out) if holds_results(folder) else track_market(folder, out)
 
 
 def track_market(folder: Path, out: Path) -> Path:

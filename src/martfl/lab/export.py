@@ -9,6 +9,7 @@ from pathlib import Path
 
 from martfl.errors import InputError
 from martfl.lab.config import KEYS
+from martfl.lab.folders import holds_results
 from martfl.lab.records import MADE, to_json
 from martfl.lab.result import MEASURES
 from martfl.lab.store import COLUMNS, Row, Store
@@ -21,7 +22,7 @@ ROUNDS = ("experiment", "run", *COLUMNS)
 def export_csv(folders: Sequence[Path], to: Path, *, keep_old: bool = False) -> dict[str, Path]:
     """`runs.csv` with a line a run and `rounds.csv` with a line a round; `run` joins the two."""
     stores = {folder.name: Store(folder) for folder in folders}
-    missing = [str(folder) for folder, store in zip(folders, stores.values(), strict=True) if not store.lines.is_file()]
+    missing = [str(folder) for folder in folders if not holds_results(folder)]
     if missing or not stores:
         raise InputError(f"no results to export in {', '.join(missing) or 'no folder'}")
     runs, rounds = [], []

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from martfl.lab.config import KEYS, RunConfig
 from martfl.lab.provenance import Provenance
@@ -29,25 +28,17 @@ def to_json(result: RunResult) -> Json:
     return {**head, **result.measures(), **made, "error": result.error, "config": config}
 
 
-def append_line(path: Path, result: RunResult) -> None:
-    """Add a result; a line that was cut off stays behind by itself."""
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    head = _defaults_line()
-    heads = [line for line in text.splitlines() if line.startswith(f'{{"{DEFAULTS}"')]
-    lines = [*([] if heads and heads[-1] == head else [head]), _line(result)]
-    with path.open("a", encoding="utf-8") as file:
-        file.write(("\n" if text and not text.endswith("\n") else "") + "\n".join(lines) + "\n")
+def to_lines(results: Iterable[RunResult], *, after: str = "") -> str:
+    """Lines to add after a text, or a whole text; the defaults come first, unless they are the last ones there."""
+    head = json.dumps({DEFAULTS: dataclasses.asdict(RunConfig())})
+    heads = [line for line in after.splitlines() if line.startswith(f'{{"{DEFAULTS}"')]
+    return "\n".join([*([] if heads[-1:] == [head] else [head]), *map(_line, results), ""])
 
 
-def to_lines(results: Iterable[RunResult]) -> str:
-    """A whole file."""
-    return "\n".join([_defaults_line(), *map(_line, results)]) + "\n"
-
-
-def read_lines(path: Path) -> Iterator[RunResult]:
-    """All results of a file, oldest first, without their rounds; a line that was cut off is passed over."""
+def read_lines(text: str) -> Iterator[RunResult]:
+    """All results of a text, oldest first, without their rounds; a line that was cut off is passed over."""
     defaults: Json = {}
-    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+    for line in text.splitlines():
         try:
             found = json.loads(line)
         except json.JSONDecodeError:
@@ -56,10 +47,6 @@ def read_lines(path: Path) -> Iterator[RunResult]:
             defaults = found[DEFAULTS]
         else:
             yield _result(found, defaults)
-
-
-def _defaults_line() -> str:
-    return json.dumps({DEFAULTS: dataclasses.asdict(RunConfig())})
 
 
 def _line(result: RunResult) -> str:

@@ -1,8 +1,8 @@
-"""Results on disk: for an experiment one file of runs, a JSON object a line, and one of all their rounds, CSV in gzip.
+"""Results on disk: for an experiment one file of runs, a JSON object a line, and one of all their rounds, CSV; in gzip.
 
 Both are appended to, the rounds first, under a lock on the folder: any number of processes may write. A gzip file
-may consist of several streams, so that a run's rounds are added as one; what an interruption has cut off is passed
-over by readers and removed by the next writer. `compact` writes both files anew, without what was superseded.
+may consist of several streams: a run is added as one, and so are its rounds; what an interruption has cut off is
+passed over by readers and removed by the next writer. `compact` writes both files anew, without what was superseded.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from martfl.lab.folders import PLAIN_RUNS, ROUNDS, RUNS
 from martfl.lab.metrics import RoundRow
-from martfl.lab.records import append_line, read_lines, to_lines
+from martfl.lab.records import read_lines, to_lines
 from martfl.lab.result import RunResult
 
 COLUMNS = tuple(f.name for f in dataclasses.fields(RoundRow) if not f.name.endswith("seconds"))  # runs keep medians
@@ -34,8 +35,9 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.lines = folder / "runs.jsonl"
-        self.curves = folder / "rounds.csv.gz"
+        self.lines = folder / RUNS
+        self.plain = folder / PLAIN_RUNS
+        self.curves = folder / ROUNDS
 
     def checkpoint(self, key: str) -> Path:
         """Where a run keeps its progress."""
@@ -43,7 +45,7 @@ class Store:
 
     def records(self) -> list[RunResult]:
         """One result for every run, without its rounds: the last one of the present code, else the last one."""
-        return _chosen(read_lines(self.lines))
+        return _chosen(self._results())
 
     def finished(self) -> set[str]:
         """The runs that need not be run again: those of the present code that ended, in whatever state of the model."""
@@ -62,15 +64,14 @@ class Store:
     def append(self, result: RunResult) -> None:
         """Add a run; nothing of it is there before all of its rounds are."""
         with self._locked():
-            text, whole = _unpacked(self.curves)
-            if text and text.partition("\n")[0] != ",".join(HEAD):
-                self._write(self.records(), self.rounds())  # rounds have other columns by now
-                text, whole = _unpacked(self.curves)
+            text, end = _unpacked(self.curves)
+            if self.plain.is_file() or not text.startswith(_csv([HEAD])):
+                self._write(self.records(), self.rounds())  # new, or of an older form
+                text, end = _unpacked(self.curves)
             rows = _rows(result.key, (dataclasses.asdict(row) for row in result.history))
-            with self.curves.open("ab") as file:
-                file.truncate(whole)
-                file.write(_packed(rows if text else [HEAD, *rows]))
-            append_line(self.lines, result)
+            _add(self.curves, _csv(rows), at=end)
+            text, end = _unpacked(self.lines)
+            _add(self.lines, to_lines([result], after=text), at=end)
 
     def compact(self, *, drop_old: bool = False) -> int:
         """Both files anew, each in one stream, with the runs that `records` gives; readers see the old or the new.
@@ -89,14 +90,19 @@ class Store:
     def take(self, other: Store) -> int:
         """Add the results of another machine's folder; how many runs are here now."""
         with self._locked():
-            kept = _chosen([*read_lines(self.lines), *read_lines(other.lines)])
+            kept = _chosen([*self._results(), *other._results()])
             self._write(kept, {**self.rounds(), **other.rounds()})
             return len(kept)
 
+    def _results(self) -> Iterator[RunResult]:
+        plain = _read(self.plain).decode()  # first: a writer removes it when all of it is packed
+        return read_lines(f"{plain}\n{_unpacked(self.lines)[0]}")
+
     def _write(self, records: Sequence[RunResult], rounds: Mapping[str, Sequence[Row]]) -> None:
         rows = (row for record in records for row in _rows(record.key, rounds.get(record.key, ())))
-        _replace(self.curves, _packed([HEAD, *rows]))
-        _replace(self.lines, to_lines(records).encode())
+        _replace(self.curves, _csv([HEAD, *rows]))
+        _replace(self.lines, to_lines(records))
+        self.plain.unlink(missing_ok=True)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -128,15 +134,26 @@ def _text(value: float | None) -> str:
     return "" if value is None else f"{round(value, DIGITS):g}" if value == int(value) else repr(round(value, DIGITS))
 
 
-def _packed(rows: Iterable[tuple[str, ...]]) -> bytes:
+def _csv(rows: Iterable[tuple[str, ...]]) -> str:
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(rows)
-    return gzip.compress(out.getvalue().encode(), mtime=0)
+    return out.getvalue()
+
+
+def _packed(text: str) -> bytes:
+    return gzip.compress(text.encode(), mtime=0)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
 
 
 def _unpacked(path: Path) -> tuple[str, int]:
     """The text of all whole streams of a file, and where the last of them ends."""
-    raw = path.read_bytes() if path.is_file() else b""
+    raw = _read(path)
     parts: list[bytes] = []
     whole = 0
     while whole < len(raw):
@@ -154,7 +171,14 @@ def _unpacked(path: Path) -> tuple[str, int]:
     return b"".join(parts).decode(), whole
 
 
-def _replace(path: Path, content: bytes) -> None:
+def _add(path: Path, text: str, *, at: int) -> None:
+    """One more stream, after the last whole one, which ends there."""
+    with path.open("ab") as file:
+        file.truncate(at)
+        file.write(_packed(text))
+
+
+def _replace(path: Path, text: str) -> None:
     aside = path.with_name(f"{path.name}.part")
-    aside.write_bytes(content)
+    aside.write_bytes(_packed(text))
     aside.replace(path)

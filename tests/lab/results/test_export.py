@@ -1,6 +1,7 @@
 """Results for spreadsheets."""
 
 import csv
+import gzip
 import json
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 from martfl.cli import app
 from martfl.errors import InputError
 from martfl.lab.export import export_csv
+from martfl.lab.folders import ROUNDS, RUNS, experiments_in
 from martfl.lab.measured import keep_bench
 from martfl.lab.store import Store
 
@@ -22,6 +24,13 @@ def out(tmp_path: Path) -> Path:
     command = ["lab", "run", "--rule", "fedavg", "--seeds", "0,1", *SMALL, "--out", str(tmp_path / "runs")]
     assert CliRunner().invoke(app, command).exit_code == 0
     return tmp_path / "runs"
+
+
+def aged(store: Store) -> Store:
+    """With results of older code."""
+    text = gzip.decompress(store.lines.read_bytes()).decode()
+    store.lines.write_bytes(gzip.compress(text.replace(store.records()[0].made.code, "0123456789ab").encode()))
+    return store
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -41,16 +50,14 @@ def test_runs_and_rounds_join(out: Path, tmp_path: Path) -> None:
 
 
 def test_results_of_older_code_are_left_out_unless_asked_for(out: Path, tmp_path: Path) -> None:
-    store = Store(out / "single")
-    store.lines.write_text(store.lines.read_text().replace(store.records()[0].made.code, "0123456789ab"))
+    store = aged(Store(out / "single"))
     assert not rows(export_csv([store.folder], tmp_path)["runs"])
     kept = rows(export_csv([store.folder], tmp_path, keep_old=True)["runs"])
     assert {run["old"] for run in kept} == {"True"}
 
 
 def test_old_results_are_dropped_on_request(out: Path) -> None:
-    store = Store(out / "single")
-    store.lines.write_text(store.lines.read_text().replace(store.records()[0].made.code, "0123456789ab"))
+    store = aged(Store(out / "single"))
     result = CliRunner().invoke(app, ["lab", "drop-old", "--out", str(out), "--json"])
     assert json.loads(result.stdout) == {"single": 2} and not store.records()
 
@@ -75,9 +82,8 @@ def test_the_committed_results_are_small_and_whole() -> None:
     folder = ROOT / "results"
     files = [path for path in folder.rglob("*") if path.is_file() and path.name not in ("report.html",)]
     kept = [path for path in files if path.parent.name != "checkpoints"]
-    assert {path.name for path in kept if path.parent.name != "benches"} <= {"runs.jsonl", "rounds.csv.gz"}
+    assert {path.name for path in kept if path.parent.name != "benches"} <= {RUNS, ROUNDS}
     assert sum(path.stat().st_size for path in kept) <= 4_000_000
-    for path in folder.glob("*/runs.jsonl"):
-        store = Store(path.parent)
+    for store in map(Store, experiments_in(folder)):
         rounds = store.rounds()
         assert all(len(rounds[result.key]) == result.rounds for result in store.records())

@@ -14,6 +14,7 @@ import pytest
 
 from martfl.lab import records as records_module
 from martfl.lab.config import RunConfig
+from martfl.lab.folders import experiments_in, holds_results
 from martfl.lab.metrics import RoundRow
 from martfl.lab.provenance import UNKNOWN, Provenance, revision
 from martfl.lab.records import to_json
@@ -29,6 +30,21 @@ def result(config: RunConfig, *, code: str | None = None, mta: float = 0.5) -> R
     made = Provenance(revision(config, trainer="batched") if code is None else code, "batched", "2.0", "cpu")
     rows = [RoundRow(1, dac=1 / 3), RoundRow(2, mta=mta, f1=1 / 7, dac=1.0, inclusiveness=0.25)]
     return summarise(config, rows, diverged=False, made=made)
+
+
+def unpacked(path: Path) -> str:
+    return gzip.decompress(path.read_bytes()).decode()
+
+
+def make_plain(store: Store, cut: int) -> None:
+    """As the file was written before, less what an interruption may have cut off."""
+    text = unpacked(store.lines)
+    store.plain.write_text(text[: len(text) - cut])
+    store.lines.unlink()
+
+
+def interrupted(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
 
 
 @pytest.fixture
@@ -83,18 +99,61 @@ def test_an_interrupted_write_loses_that_run_alone(store: Store, small: Make, lo
         store.append(result(small(seed=seed)))
     for path in (store.lines, store.curves):
         path.write_bytes(path.read_bytes()[:-lost])
-    assert [r.config.seed for r in store.records()] == ([0, 1, 2] if lost == 1 else [0, 1])
-    assert len(store.rounds()) == 2
+    assert [r.config.seed for r in store.records()] == [0, 1] and len(store.rounds()) == 2
     store.append(result(small(seed=7)))
-    assert [r.config.seed for r in store.records()][-1] == 7
+    assert [r.config.seed for r in store.records()] == [0, 1, 7]
     assert store.rounds().keys() == {result(small(seed=seed)).key for seed in (0, 1, 7)}
+    assert [text.count("\n") for text in map(unpacked, (store.lines, store.curves))] == [1 + 3, 1 + 6], "whole streams"
 
 
-def test_a_damaged_file_of_rounds_keeps_what_comes_before(store: Store, small: Make) -> None:
+def test_a_damaged_file_keeps_what_comes_before(store: Store, small: Make) -> None:
     store.append(result(small()))
-    store.curves.write_bytes(store.curves.read_bytes() + b"\x1f\x8b garbage")
+    for path in (store.lines, store.curves):
+        path.write_bytes(path.read_bytes() + b"\x1f\x8b garbage")
     store.append(result(small(seed=1)))
+    assert [r.config.seed for r in store.records()] == [0, 1]
     assert store.rounds().keys() == {result(small(seed=seed)).key for seed in (0, 1)}
+
+
+def test_rounds_are_there_before_their_run(store: Store, small: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.append(result(small()))
+    monkeypatch.setattr("martfl.lab.store.to_lines", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        store.append(result(small(seed=1)))
+    assert len(store.rounds()) == 2 and len(store.records()) == 1
+
+
+@pytest.mark.parametrize("cut", [0, 9])
+def test_a_plain_file_is_read_and_packed_by_the_next_writer(
+    store: Store, small: Make, tmp_path: Path, cut: int
+) -> None:
+    for seed in range(3):
+        store.append(result(small(seed=seed)))
+    seeds = [0, 1] if cut else [0, 1, 2]
+    make_plain(store, cut)
+    assert holds_results(store.folder) and experiments_in(tmp_path) == [store.folder]
+    assert [r.config.seed for r in store.records()] == seeds
+    other = Store(tmp_path / "elsewhere")
+    assert other.take(store) == len(seeds) and store.plain.is_file(), "which keeps its own"
+    store.append(result(small(seed=3)))
+    assert sorted(path.name for path in store.folder.iterdir()) == ["rounds.csv.gz", "runs.jsonl.gz"]
+    assert [r.config.seed for r in store.records()] == [*seeds, 3]
+    assert all(len(store.rounds()[r.key]) == 2 for r in store.records())
+    make_plain(store, 0)
+    before = store.records()
+    store.compact()
+    assert store.records() == before and not store.plain.exists()
+
+
+def test_an_interrupted_conversion_loses_nothing(store: Store, small: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.append(result(small()))
+    make_plain(store, 0)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Path, "unlink", interrupted)
+        store.append(result(small(seed=1)))
+    assert store.plain.is_file() and store.lines.is_file() and [r.config.seed for r in store.records()] == [0]
+    store.append(result(small(seed=1)))
+    assert [r.config.seed for r in store.records()] == [0, 1] and not store.plain.exists()
 
 
 def test_many_processes_write_at_once(store: Store, small: Make) -> None:
@@ -115,7 +174,7 @@ def test_compacting_keeps_everything_but_what_was_superseded(store: Store, small
     store.compact()
     assert store.records() == before and len(store.rounds()) == 20
     assert store.curves.stat().st_size < size / 4
-    assert sorted(path.name for path in store.folder.iterdir()) == ["rounds.csv.gz", "runs.jsonl"]
+    assert sorted(path.name for path in store.folder.iterdir()) == ["rounds.csv.gz", "runs.jsonl.gz"]
     content = [path.read_bytes() for path in (store.lines, store.curves)]
     store.compact()
     assert [path.read_bytes() for path in (store.lines, store.curves)] == content
@@ -158,7 +217,7 @@ def test_nothing_is_left_where_everything_is_old(store: Store, small: Make) -> N
 
 def test_rounds_of_other_columns_are_carried_over(store: Store, small: Make) -> None:
     store.append(result(small()))
-    rows = list(csv.reader(io.StringIO(gzip.decompress(store.curves.read_bytes()).decode())))
+    rows = list(csv.reader(io.StringIO(unpacked(store.curves))))
     narrow = "\n".join(",".join([*row[:3], "x"]) for row in rows) + "\n"
     store.curves.write_bytes(gzip.compress(narrow.replace("mta,x", "mta,gone").replace(",x", ",1").encode()))
     store.append(result(small(seed=1)))
@@ -171,10 +230,11 @@ def test_settings_keep_their_meaning_when_defaults_change(
     store: Store, small: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.append(result(small()))
-    line = json.loads(store.lines.read_text().splitlines()[0])
+    head, *others = unpacked(store.lines).splitlines()
+    line = json.loads(head)
     line["defaults"] |= {"momentum": 0.5, "gone": 3}
     del line["defaults"]["alpha"]
-    store.lines.write_text("\n".join([json.dumps(line), *store.lines.read_text().splitlines()[1:]]) + "\n")
+    store.lines.write_bytes(gzip.compress("\n".join([json.dumps(line), *others, ""]).encode()))
     (found,) = store.records()
     assert found.config == replace(small().filled(), momentum=0.5), "the default of its day; a new setting has today's"
     assert found.id != small().identity() and not found.old

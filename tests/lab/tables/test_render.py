@@ -118,7 +118,7 @@ def test_results_of_older_code_are_left_out_or_marked(stored) -> None:
     older = Provenance("0123456789ab", "batched", "2.0", "cpu")
     Store(out / "small").append(replace(made_up(first), made=older, key=key_of(first, older), mta=0.9))
     assert render_table(load_results(file, out=out, keep_old=True)).figures[0][0].mean == pytest.approx(35.0)
-    (out / "small/runs.jsonl").unlink()
+    Store(out / "small").lines.unlink()
     for run in load_experiment(file).runs:
         made = older if run.seed == 0 else made_up(run).made
         Store(out / "small").append(replace(made_up(run), made=made, key=key_of(run, made)))

@@ -17,10 +17,11 @@ from pathlib import Path
 from martfl.errors import InputError
 from martfl.lab.conditions import coverage, describe_conditions
 from martfl.lab.figures import save
+from martfl.lab.goals import judge, read_goals
 from martfl.lab.measured import BENCHES
 from martfl.lab.reasons import StatedReason, explain, read_reason
 from martfl.lab.render import LENGTH, Results, read_results, render_figure, render_table
-from martfl.lab.tables import summarise, to_grids, to_markdown
+from martfl.lab.tables import summarise, table_spec, to_grids, to_markdown
 
 FIGURE = re.compile(r"\{\{(\w+):\s*([^}]*)\}\}")
 
@@ -132,6 +133,8 @@ def _section(section: Section, places: Places) -> Iterator[str]:
     yield f"[`{file}`](../{file}): {done} of {planned} planned runs. " + " ".join(_conditions(results))
     if not results.outcomes:
         return
+    for goal in read_goals(results.experiment.meta):
+        yield from judge(goal, table_spec(results.experiment.meta["table"]), results.plan, results.outcomes)
     grid = render_table(results)
     yield from (to_markdown(part).strip() for part in to_grids(grid))
     yield from explain(grid, section.reasons)

@@ -4,11 +4,12 @@ from functools import partial
 
 import numpy as np
 import pytest
+import torch
 
 from martfl.errors import InputError
 from martfl.lab.config import make_config
 from martfl.lab.payment import sellers as by
-from martfl.lab.payment.market import make_market, paid_round, run_market
+from martfl.lab.payment.market import make_market, run_market, train_round
 from martfl.lab.payment.truth import Curve, draw_groups, shapley, true_worth
 from martfl.lab.randomness import stream
 from martfl.lab.rules import make_rule
@@ -80,7 +81,7 @@ def test_a_free_rider_gets_less_than_a_fiftieth(noise) -> None:
 def test_a_parrot_trains_on_what_the_model_says() -> None:
     ready = market(parts_only(by.parrot_first), rounds=1)
     before = ready.clients.shards.y[: len(ready.wallets[0].rows.y)].clone()
-    paid_round(ready, ready.model.start(stream(0, "model")), None, 0)
+    train_round(ready, ready.model.start(stream(0, "model")), 0)
     after = ready.clients.shards.y[: len(ready.wallets[0].rows.y)]
     assert (before != after).any()
     assert pay_of_first(parts_only(by.parrot_first)) < 0.5 * pay_of_first(honest)
@@ -115,3 +116,14 @@ def test_true_worth_falls_with_wrong_labels() -> None:
     found = true_worth(ready, groups=40, epochs=8, runtime=Runtime())
     good = np.array([wallet.good for wallet in ready.wallets])
     assert found[np.argmax(good)] > found[np.argmin(good)]
+
+
+def test_wallets_of_opposite_noise_earn_nothing() -> None:
+    assert pay_of_first(parts_only(partial(by.paired_noise, pairs=2))) <= 1.1 * pay_of_first(honest)
+
+
+def test_who_takes_its_own_noise_out_hands_in_the_change_and_the_public_step() -> None:
+    update, last, before = (torch.randn(5, generator=torch.Generator().manual_seed(i)) for i in range(3))
+    seen = by.Trained(update, last, before, torch.Generator())
+    assert torch.allclose(by.without_own(seen), update - (before - last))
+    assert by.without_own(by.Trained(update, None, None, torch.Generator())) is update

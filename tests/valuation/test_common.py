@@ -49,3 +49,16 @@ def test_few_sellers_give_numbers_all_the_same(world, count) -> None:
 
 def test_no_signal_is_no_information() -> None:
     assert information(np.array([0.0, 0.001, 0.5])).tolist() == [0.0, 0.0, pytest.approx(1 / 3)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("few", [2, 4])
+def test_a_start_that_a_few_have_made_does_not_choose_the_signal(seed, few) -> None:
+    rng = np.random.default_rng(seed)
+    signal, other = rng.normal(size=(2, 2000))
+    honest = signal - 0.3 * other + 0.6 * rng.normal(size=(12, 2000))
+    directions = np.concatenate([honest, other + rng.normal(size=(few, 2000))])
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    told = directions @ other  # the root rows speak for the few alone
+    found = find_common(directions @ directions.T, told)
+    assert found.loadings[:12].min() > 0.7 and found.loadings[12:].max() < 0.3

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from sellers_world import World
 
 from martfl.errors import InputError
+from martfl.selection import codec
 from martfl.valuation import Account, Information, Sale, SellerRecord, pack_account, unpack_account
+from martfl.valuation.root import RAISE
 
 worlds = st.integers(0, 10_000).map(World)
 markets = st.lists(st.integers(60, 2000), min_size=5, max_size=10)
@@ -84,6 +86,17 @@ def test_noise_and_the_public_step_are_worth_nothing(world, rows) -> None:
         assert worth.shares[-3:].max() < worth.shares[:-3].mean() / 50
 
 
+@given(worlds, st.integers(1, 3))
+def test_noise_and_its_opposite_are_worth_nothing_and_make_nothing_unclear(world, pairs) -> None:
+    honest = world.directions([400] * 8)
+    noise = [sign * world.normal(5, i) for i in range(pairs) for sign in (1, -1)]
+    rule = Information()
+    alone = rule.appraise(rule.start(), world.sale(honest))[1]
+    beside = rule.appraise(rule.start(), world.sale(np.stack([*honest, *noise])))[1]
+    assert beside.shares[8:].sum() < 0.02
+    assert beside.clarity > 0.9 * alone.clarity
+
+
 def test_more_rows_mean_more_pay(world) -> None:
     shares = world.shares(world.directions([100, 200, 400, 800, 1600, 400, 400]))
     assert (np.diff(shares[:5]) > 0).all()
@@ -99,14 +112,32 @@ def test_what_is_harmful_on_the_root_rows_is_held_back(world) -> None:
     assert harmful[0] < 0.8 * world.shares(directions)[0]
 
 
-def test_looking_good_on_the_root_rows_gains_nothing(world) -> None:
+def test_looking_good_on_the_root_rows_gains_little_and_costs_nobody_more(world) -> None:
     directions = world.directions([400] * 8)
     sale = world.sale(directions)
     gains = sale.gains.copy()
-    gains[0] *= 3
+    gains[0] *= 30
     rule = Information()
-    fitted = rule.appraise(rule.start(), Sale(sale.names, directions, gains))[1].shares
-    assert fitted[0] <= 1.05 * world.shares(directions)[0]
+    fitted = rule.appraise(rule.start(), Sale(sale.names, directions, gains, even=True))[1].shares
+    honest = world.shares(directions)
+    biased = rule.appraise(rule.start(), Sale(sale.names, directions, gains))[1].shares
+    assert biased == pytest.approx(honest, rel=0.02)  # rows that lack classes say nothing for anybody
+    assert fitted[0] <= (1 + RAISE) ** (2 * rule.whole) * honest[0]
+    assert fitted[1:] / fitted[1:].sum() == pytest.approx(honest[1:] / honest[1:].sum(), rel=0.05)
+
+
+def test_a_small_difference_on_the_root_rows_says_nothing(world) -> None:
+    directions = world.directions([400] * 8)
+    sale = world.sale(directions)
+    rule = Information()
+    usual = rule.appraise(rule.start(), sale)[1].shares
+    gains = sale.gains * np.linspace(0.9, 1.1, 8)[:, None]
+    assert rule.appraise(rule.start(), Sale(sale.names, directions, gains))[1].shares == pytest.approx(usual, rel=0.02)
+
+
+def test_records_from_before_the_rows_had_a_word_are_read(world) -> None:
+    old = codec.pack("valuation", 1, {"records": {"a": [1.0, 2.0, 0.5, 0.1]}, "seed": 7}, {})
+    assert unpack_account(old) == Account({"a": SellerRecord(1.0, 2.0, 0.5, 0.1, ratio=1.0, rows=0.0)}, 7)
 
 
 def test_without_a_common_signal_shares_fall_back_on_equal_ones(world) -> None:

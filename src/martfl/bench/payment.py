@@ -54,9 +54,9 @@ def noisy(data: Dataset, split: Split, parts: Sequence[Rows], rng: np.random.Gen
     return by.noisy(parts, most=NOISE, classes=data.num_classes, rng=rng)
 
 
-def root_fit(data: Dataset, split: Split, parts: Sequence[Rows], rng: np.random.Generator) -> list[Wallet]:
-    """The first seller sells what the root data hold."""
-    return by.only_classes(parts, split.root_classes)
+def _root_fit(others: float) -> Make:
+    """The first seller sells what the root data hold, and this share of its other rows."""
+    return lambda data, split, parts, rng: by.only_classes(parts, split.root_classes, others=others)
 
 
 def _parts(make: Callable[[Sequence[Rows]], list[Wallet]]) -> Make:
@@ -74,11 +74,14 @@ CHEATS: dict[str, Make] = {
     "aligned noise": _parts(partial(by.craft_first, craft=by.aligned_noise)),
     "public step added": _parts(partial(by.craft_first, craft=by.with_public)),
     "own predictions": _parts(by.parrot_first),
-    "root classes": root_fit,
+    "own noise taken out": _parts(partial(by.craft_first, craft=by.without_own)),
+    "noise in 4 pairs": _parts(partial(by.paired_noise, pairs=4)),
+    "root classes": _root_fit(0.0),
+    "root classes favoured": _root_fit(0.75),
     "free rider": _parts(partial(by.craft_first, craft=by.last_step(0.0))),
     "free rider, noise": _parts(partial(by.craft_first, craft=by.last_step(0.7))),
 }
-BIASED = "root classes"  # is measured where the root data lack half of the classes
+BIASED = ("root classes", "root classes favoured")  # are measured where the root data lack half of the classes
 GROUPS = {
     "split_gain": tuple(f"split {n}" for n in WALLETS),
     "copy_gain": ("copies 4", "near copies 4", "near copies 8"),
@@ -88,7 +91,9 @@ GROUPS = {
         "aligned noise",
         "public step added",
         "own predictions",
-        BIASED,
+        "own noise taken out",
+        "noise in 4 pairs",
+        *BIASED,
     ),
     "free_rider_share": ("free rider", "free rider, noise"),
 }
@@ -136,13 +141,13 @@ def _seed(
         "size": _truth(unlike, honest, paid["size"], groups, epochs, runtime),
         "noise": _truth(config, noisy, paid["noise"], groups, epochs, runtime),
     }
-    cheats = {cheat: _paid(biased if cheat == BIASED else config, CHEATS[cheat], chosen, runtime) for cheat in CHEATS}
+    cheats = {cheat: _paid(biased if cheat in BIASED else config, CHEATS[cheat], chosen, runtime) for cheat in CHEATS}
     found: dict[str, dict[str, float]] = {}
     for name in chosen:
-        row = {f"spearman_{key}": _spearman(paid[key].by_owner(name), truth[key]) for key in truth}
-        row["pay_cv"] = _steadiness(paid["iid"].pay[name])
+        row = {f"spearman_{key}": spearman(paid[key].by_owner(name), truth[key]) for key in truth}
+        row["pay_cv"] = steadiness(paid["iid"].pay[name])
         for cheat, after in cheats.items():
-            before = paid["biased" if cheat == BIASED else "iid"].by_owner(name)
+            before = paid["biased" if cheat in BIASED else "iid"].by_owner(name)
             alone = before[0] if cheat not in GROUPS["free_rider_share"] else before.mean()
             row[cheat] = float(after.by_owner(name)[0] / alone) if alone > 0 else np.nan
         for key, make in (("iid", honest), ("size", honest), ("noise", noisy)):
@@ -164,11 +169,12 @@ def _truth(config: RunConfig, make: Make, paid: Paid, groups: int, epochs: int, 
     return true_worth(make_market(config, make, runtime), groups=groups, epochs=epochs, runtime=runtime)
 
 
-def _spearman(pay: np.ndarray, truth: np.ndarray) -> float:
+def spearman(pay: np.ndarray, truth: np.ndarray) -> float:
+    """Rank correlation; not a number where all are paid alike."""
     return float(spearmanr(pay, truth).statistic) if np.ptp(pay) > 1e-12 else np.nan
 
 
-def _steadiness(pay: np.ndarray) -> float:
+def steadiness(pay: np.ndarray) -> float:
     """[rounds, n] -> the mean over sellers; who was never paid has no deviation."""
     mean = pay.mean(axis=0)
     return float((pay.std(axis=0)[mean > 0] / mean[mean > 0]).mean())

@@ -12,7 +12,7 @@ import torch
 
 from martfl.bench.payment import honest
 from martfl.lab.config import make_config
-from martfl.lab.payment.market import Market, make_market, paid_round
+from martfl.lab.payment.market import Market, Past, make_market, paid_round, train_round
 from martfl.lab.randomness import stream
 from martfl.lab.runtime import Runtime
 from martfl.lab.valuers import make_valuer
@@ -45,14 +45,14 @@ def _one(dataset: str, participants: int, rounds: int, runtime: Runtime) -> Valu
     market = make_market(config, honest, runtime)
     model = market.model.start(stream(0, "model")).to(market.device)
     valuer = make_valuer("information")
-    state, last, trained, valued = valuer.start(), None, [], []
+    state, trained, valued = valuer.start(), [], []
     for index in range(rounds + 1):
-        paid, seconds = _timed(market, lambda m=model, s=last, i=index: paid_round(market, m, s, i))  # type: ignore[misc]
+        updates, seconds = _timed(market, lambda m=model, i=index: train_round(market, m, i))  # type: ignore[misc]
         trained.append(seconds)
+        paid = paid_round(market, model, updates, Past(), index)
         (state, weights), seconds = _timed(market, lambda s=state, o=paid: valuer.value(s, o))  # type: ignore[misc]
         valued.append(seconds)
-        last = (paid.updates * paid.updates.new_tensor(weights)[:, None]).sum(dim=0)
-        model = model + last
+        model = model + (paid.updates * paid.updates.new_tensor(weights)[:, None]).sum(dim=0)
     name = torch.cuda.get_device_name() if market.device.type == "cuda" else f"cpu, {torch.get_num_threads()} threads"
     train_s, value_s = median(trained[1:]), median(valued[1:])
     sizes = (len(market.wallets), market.model.size)

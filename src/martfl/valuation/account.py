@@ -1,17 +1,19 @@
-"""What is known of each seller over epochs: its information, how far it stands alone, and how sure that is.
+"""What is known of each seller over epochs: its information, how far it stands alone, what the root rows say of it.
 
 Epochs in which the geometry is clear count, others hardly do: an average weighted by 1 / (error² + floor²)². What one
 epoch shows of a seller is much what the next one shows, so that the error of the average is the average of the errors.
+The rows' word has weights of its own, since epochs without clear angles still have rows.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 
 from martfl.arrays import Floats
 from martfl.errors import InputError
 from martfl.selection import codec
 from martfl.selection.strategy import Vector
 from martfl.selection.vectors import to_floats
+from martfl.valuation.root import RootRows
 
 KIND, VERSION = "valuation", 1
 
@@ -24,6 +26,19 @@ class SellerRecord:
     information: float  # in units of the sellers' mean
     alone: float  # 1 over the number of those that hold the same noise
     error: float  # relative, squared
+    ratio: float = 1.0  # gain on the root rows, 1 for the usual one
+    rows: float = 0.0  # weight of the epochs behind the ratio
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What one epoch shows of its k sellers."""
+
+    information: Floats  # [k]
+    alone: Floats  # [k]
+    error: float
+    weight: float
+    rows: RootRows
 
 
 @dataclass(frozen=True)
@@ -36,26 +51,22 @@ class Account:
 
 
 def enter(
-    records: Mapping[str, SellerRecord],
-    names: Sequence[str],
-    information: Floats,
-    alone: Floats,
-    *,
-    error: float,
-    weight: float,
-    most: float,
+    records: Mapping[str, SellerRecord], names: Sequence[str], epoch: Epoch, *, most: float, most_rows: float
 ) -> dict[str, SellerRecord]:
     """The records after an epoch; no past weighs more than `most`, so that who has changed is seen to."""
-    scaled = information * _scale(records, names, information)
+    scaled = epoch.information * _scale(records, names, epoch.information)
     found = {}
-    for name, value, single in zip(names, scaled.tolist(), alone.tolist(), strict=True):
+    for i, name in enumerate(names):
         old = records.get(name, SellerRecord(0.0, 0.0, 0.0, 0.0))
-        rate = weight / (old.weight + weight)
+        rate = epoch.weight / (old.weight + epoch.weight)
+        rows_rate = epoch.rows.weight / (old.rows + epoch.rows.weight) if epoch.rows.weight > 0 else 0.0
         found[name] = SellerRecord(
-            weight=min(old.weight + weight, most),
-            information=old.information + rate * (value - old.information),
-            alone=old.alone + rate * (single - old.alone),
-            error=old.error + rate * (error**2 - old.error),
+            weight=min(old.weight + epoch.weight, most),
+            information=old.information + rate * (float(scaled[i]) - old.information),
+            alone=old.alone + rate * (float(epoch.alone[i]) - old.alone),
+            error=old.error + rate * (epoch.error**2 - old.error),
+            ratio=old.ratio + rows_rate * (float(epoch.rows.ratios[i]) - old.ratio),
+            rows=min(old.rows + epoch.rows.weight, most_rows),
         )
     return {**records, **found}
 
@@ -80,16 +91,13 @@ def pack_account(account: Account) -> bytes:
         >>> unpack_account(pack_account(account)) == account
         True
     """
-    records = {
-        name: [record.weight, record.information, record.alone, record.error]
-        for name, record in account.records.items()
-    }
+    records = {name: astuple(record) for name, record in account.records.items()}
     arrays = {} if account.model is None else {"model": to_floats(account.model)}
     return codec.pack(KIND, VERSION, {"records": records, "seed": account.seed}, arrays)
 
 
 def unpack_account(data: bytes) -> Account:
-    """What `pack_account` was given.
+    """What `pack_account` was given; records from before the rows had a word of their own have none.
 
     Examples:
         >>> unpack_account(pack_account(Account(seed=7))).seed

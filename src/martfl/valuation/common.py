@@ -14,12 +14,13 @@ import numpy as np
 
 from martfl.arrays import Floats
 
-TOP = 0.98  # largest loading: beyond it the noise cannot be told
+TOP, SURE = 0.995, 0.98  # largest loading of a fit; and that beyond which no difference is believed
 LEAST = 1e-3  # smallest loading: below it there is no signal
 ALIKE, MOST = (
     1.5,
     0.65,
 )  # times the cosine that is above this part of a seller's: two as alike do not vouch for each other
+FAR_BETTER = 0.5  # of the error: honest markets have two fits, too, where all are alike
 ROUNDS = 20  # of the fit; it settles within ten
 FEW, FEWEST = 20.0, 10.0  # degrees of freedom at which a fit counts half, and below which not at all: 6 sellers
 UNKNOWN = 30.0  # the error of what cannot be told
@@ -51,7 +52,7 @@ class Common:
 
 def information(loadings: Floats) -> Floats:
     """a² / (1 − a²); 0 for the smallest loading."""
-    cut = np.clip(loadings, 0.0, TOP)
+    cut = np.clip(loadings, 0.0, SURE)
     return np.where(cut > LEAST, cut**2 / (1.0 - cut**2), 0.0)
 
 
@@ -63,6 +64,9 @@ def find_common(gram: Floats, start: Floats) -> Common:
     have in common, as (1 − ρ²)², and is 0 for two that are far more alike than either is with the others. Sellers of
     much data lose nothing by that, since the others speak for them.
 
+    From a start that a few have made, the fit may settle on what these hold in common, and take the others' signal for
+    noise that they share. Where it explains far less than the fit from what most cosines have in common, that counts.
+
     Examples:
         >>> import numpy as np
         >>> held = np.array([0.8, 0.8, 0.6, 0.4])
@@ -70,6 +74,13 @@ def find_common(gram: Floats, start: Floats) -> Common:
         >>> find_common(gram, np.ones(4)).loadings.round(2).tolist()
         [0.8, 0.8, 0.6, 0.4]
     """
+    found = _fit(gram, start)
+    most = np.linalg.eigh(gram)[1][:, -1]
+    other = _fit(gram, np.clip(most * (np.sign(most.sum()) or 1.0), 0.0, None))
+    return other if other.error < FAR_BETTER * found.error else found
+
+
+def _fit(gram: Floats, start: Floats) -> Common:
     loadings, strangers = _first(gram, start), _strangers(gram)
     for _ in range(ROUNDS):
         shared = np.clip(_noise(gram, loadings), 0.0, 1.0)
@@ -78,7 +89,8 @@ def find_common(gram: Floats, start: Floats) -> Common:
         found = (weights * gram).sum(axis=1) / np.maximum(weights @ loadings, TINY)
         loadings = np.clip((loadings + found) / 2, LEAST, TOP)
     alone = standing_alone(gram, loadings)
-    return Common(loadings, alone, _ties(gram, loadings, alone), _unexplained(gram, loadings, alone))
+    tied = _ties(gram, loadings, alone)
+    return Common(loadings, alone, tied, _unexplained(gram, loadings, alone * tied**2))
 
 
 def standing_alone(gram: Floats, loadings: Floats) -> Floats:
@@ -126,15 +138,23 @@ def _noise(gram: Floats, loadings: Floats) -> Floats:
 
 
 def _ties(gram: Floats, loadings: Floats, alone: Floats) -> Floats:
-    """[k] root mean square of the cosines with the others, copies left out; in full from half of the median on."""
+    """[k] root mean square of the cosines with the others, copies left out; in full from half of the median on.
+
+    Below 0, a cosine counts for no more than is usual below 0: opposite noises have nothing in common.
+    """
+    below = -gram[gram < 0]
+    least = float(np.median(below)) if below.size else 0.0
     weights = (1.0 - np.clip(_noise(gram, loadings), 0.0, 1.0) ** 2) ** 2
-    found = np.sqrt((weights * gram**2).sum(axis=1) / np.maximum(weights.sum(axis=1), TINY))
+    found = np.sqrt((weights * np.clip(gram, -least, None) ** 2).sum(axis=1) / np.maximum(weights.sum(axis=1), TINY))
     usual = median(found, alone)
     return np.minimum(1.0, 2.0 * found / usual) if usual > 0 else np.ones_like(found)
 
 
-def _unexplained(gram: Floats, loadings: Floats, alone: Floats) -> float:
+def _unexplained(gram: Floats, loadings: Floats, counted: Floats) -> float:
     """2·rms(ρ) / mean(a)² over pairs: what the noises have in common passes for signal or hides it.
+
+    Each counts as far as it stands alone and has something in common with anybody: what sells noise does not make what
+    the others show unclear.
 
     k loadings fit k·(k − 1)/2 cosines. What is left falls short of what was there by the degrees of freedom over the
     pairs, f = k·(k − 3)/2, and little is known of it where f is small: three sellers can always be explained.
@@ -143,10 +163,11 @@ def _unexplained(gram: Floats, loadings: Floats, alone: Floats) -> float:
     pairs, free = k * (k - 1) / 2, k * (k - 3) / 2
     if free < FEWEST:
         return UNKNOWN
-    counted = np.outer(alone, alone) * _others(k)
-    left = (counted * _noise(gram, loadings) ** 2).sum() / counted.sum()
+    pairs_counted = np.outer(counted, counted) * _others(k)
+    left = (pairs_counted * _noise(gram, loadings) ** 2).sum() / max(pairs_counted.sum(), TINY)
     rms = np.sqrt(left * pairs / free * (1.0 + FEW / free))
-    return float(min(UNKNOWN, 2.0 * rms / max(((alone * loadings).sum() / alone.sum()) ** 2, TINY)))
+    usual = (counted * loadings).sum() / max(counted.sum(), TINY)
+    return float(min(UNKNOWN, 2.0 * rms / max(usual**2, TINY)))
 
 
 def _others(count: int) -> Floats:

@@ -1,11 +1,12 @@
 """Shares by information: what an update adds to what is known, pooled over epochs and shrunk as far as it is unsure.
 
-    share_i ∝ (information_i · alone_i)^(η·B) · alone_i^(1 − B),     B = 1 / (1 + error²)
+    share_i ∝ (information_i · scale_i² · alone_i)^(η·B) · alone_i^(1 − B),     B = 1 / (1 + error²)
 
-Sellers' information differs by about a factor e either way before anything is seen; B is how much of a measured
-difference is believed. What is not believed falls back on equal shares. Those who hold the same noise have one of them
-together, and noise that has nothing in common with anybody has none: no share grows because a seller is many wallets.
-η above 1 outweighs that optimisers learn a little more from eight small data sets than from one eight times as large.
+Information goes with the square of a loading, and scale_i is what the root rows say of that. It differs between sellers
+by about a factor e either way before anything is seen; B is how much of a measured difference is believed. What is not
+believed falls back on equal shares. Those who hold the same noise have one of them together, and noise that has nothing
+in common with anybody has none: no share grows because a seller is many wallets. η above 1 outweighs that optimisers
+learn a little more from eight small data sets than from one eight times as large.
 """
 
 import math
@@ -16,10 +17,10 @@ import numpy as np
 
 from martfl.arrays import Floats
 from martfl.errors import InputError
-from martfl.valuation.account import Account, SellerRecord, enter
-from martfl.valuation.common import find_common, information
+from martfl.valuation.account import Account, Epoch, SellerRecord, enter
+from martfl.valuation.common import find_common
 from martfl.valuation.novelty import beyond_public
-from martfl.valuation.root import held_back
+from martfl.valuation.root import read_rows, scale
 
 DOUBT = 0.03  # of the mean: information that an epoch without any clarity cannot tell from none
 SEEN = 4.0  # who was seen in a quarter of what the others were seen in is paid in full; less so in clear markets only
@@ -35,6 +36,7 @@ class Sale:
     gains: Floats  # [k, r] what the model gains by row on a step of common length along each
     step: Floats | None = None  # [d] the model's last step, which is public; None in the first epoch
     step_gains: Floats | None = None  # [r]
+    even: bool = False  # whether the root rows stand for all classes alike
 
     def __post_init__(self) -> None:
         k = len(self.names)
@@ -64,7 +66,7 @@ def nothing_sold() -> Worth:
 class Information:
     """The rule's parameters.
 
-    share_i ∝ (information_i · alone_i)^(η·B) · alone_i^(1 − B), B = 1 / (1 + error²)
+    share_i ∝ (information_i · scale_i² · alone_i)^(η·B) · alone_i^(1 − B), B = 1 / (1 + error²)
 
     Examples:
         >>> rule, rng = Information(), np.random.default_rng(0)
@@ -79,7 +81,7 @@ class Information:
     """
 
     whole: float = 1.3  # η: above 1 a whole is worth a little more than its parts
-    floor: float = 0.2  # relative error that no epoch is trusted to be below
+    floor: float = 0.3  # relative error that no epoch is trusted to be below, by angles or by rows
     window: float = 8.0  # clear epochs that are remembered
 
     def __post_init__(self) -> None:
@@ -97,17 +99,15 @@ class Information:
             return account, nothing_sold()
         novel = beyond_public(sale.directions, sale.gains, sale.step, sale.step_gains)
         common = find_common(novel.directions @ novel.directions.T, novel.gains.mean(axis=1))
-        held = held_back(common, novel.gains)
-        weight = (held.error**2 + self.floor**2) ** -2
-        records = enter(
-            account.records,
-            sale.names,
-            information(held.loadings),
+        epoch = Epoch(
+            common.information,
             common.alone * common.tied,
-            error=held.error,
-            weight=weight,
-            most=self.window * self.floor**-4,
+            common.error,
+            weight=(common.error**2 + self.floor**2) ** -2,
+            rows=read_rows(sale.gains, novel.gains, common.alone, floor=self.floor, even=sale.even),
         )
+        most, most_rows = self.window * self.floor**-4, self.window * self.floor**-2
+        records = enter(account.records, sale.names, epoch, most=most, most_rows=most_rows)
         worth = self.shares([records[name] for name in sale.names], today=common.tied)
         return replace(account, records=records), worth
 
@@ -121,10 +121,11 @@ class Information:
 
     def shares(self, records: Sequence[SellerRecord], *, today: Floats | None = None) -> Worth:
         """The shares of these sellers by their records; whoever sells noise `today` [k] lives on no record."""
-        weight, value, alone, error = (
+        weight, information, alone, error, ratio = (
             np.array([getattr(record, name) for record in records])
-            for name in ("weight", "information", "alone", "error")
+            for name in ("weight", "information", "alone", "error", "ratio")
         )
+        value = information * scale(ratio) ** 2
         believed = 1.0 / (1.0 + float((weight * error).sum() / weight.sum()))
         floor = DOUBT * (1.0 - believed)
         raw = np.maximum(value * alone, floor) ** (self.whole * believed) * alone ** (1.0 - believed)

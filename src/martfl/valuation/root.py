@@ -1,7 +1,10 @@
-"""What the root rows say of each update; they can take away from what the geometry found, and never add to it.
+"""What the root rows say of each update beside the usual one: a ratio, pooled over epochs, that scales its loading.
 
-A seller that knows the root data's classes can make its update look good on them. It cannot make the others' updates
-resemble its own. So the root rows' word counts as far as it is sure, and only against a seller.
+Angles rank sellers by their rows well and by their labels badly; the gain on the root rows per unit of length ranks
+them by their labels well. It also falls with a long training, by a tenth or two, so that small differences say nothing.
+A seller that knows the root data's classes can make its update look good on them, and cannot make the others' resemble
+its own. So the rows may take all of a loading away, add only a little, and nothing where they lack or hardly hold
+some classes: there a little of the others' gradient would do.
 """
 
 from dataclasses import dataclass
@@ -9,57 +12,51 @@ from dataclasses import dataclass
 import numpy as np
 
 from martfl.arrays import Floats
-from martfl.valuation.common import TINY, UNKNOWN, Common, median
+from martfl.valuation.common import median
 
-LOW = 0.05  # loadings below this are as good as none
+SLACK = 0.2  # of the usual gain: smaller differences come from the length of a training
+RAISE = 0.2  # most that the rows add to a loading
+NORMAL, MEDIAN = 1.4826, 1.2533  # deviation over the median distance; of a median over that of a mean
+FAR = 3.0  # usual gains that one epoch may put an update away from the usual one
 
 
 @dataclass(frozen=True)
 class RootRows:
-    """What a perfect direction gains on the root rows, and how surely the rows tell a loading."""
+    """The rows' word of one epoch."""
 
-    gain: float  # of the common signal itself; 0 or less where the rows say nothing of it
-    error: float  # standard error of a loading by the rows alone
+    ratios: Floats  # [k] gain beyond the public step, 1 for the usual one
+    weight: float  # of the epoch; 0 where the usual update gains nothing
 
 
-def read_rows(common: Common, gains: Floats) -> RootRows:
-    """The median of what sellers gain per loading, so that one that gains much moves nobody; the rest is the error.
+def read_rows(gains: Floats, novel: Floats, alone: Floats, *, floor: float, even: bool) -> RootRows:
+    """From gains by row [k, r], whole and beyond the public step; medians, so that one that gains much moves nobody.
 
-    J_ir = a_i·g_r + rest, with g by least squares over the sellers, scaled to the median.
+    ratio_i = 1 + (novel_i − median novel) / median gain, weight = 1 / (error² + floor²)
+
+    Rows that do not stand for all classes alike (not `even`) say nothing for anybody. The error is that of a gain over
+    rows, and that of the median over sellers, both beside the median gain.
+
+    Examples:
+        >>> gains = np.array([[1.0, 1.2], [1.0, 0.8], [0.2, 0.0]])
+        >>> read_rows(gains, gains, np.ones(3), floor=0.3, even=True).ratios.round(2).tolist()
+        [1.22, 1.0, 0.11]
     """
-    gain = median(gains.mean(axis=1) / common.loadings, common.alone)
-    weights = common.alone * common.loadings
-    signal = weights @ gains / max(float(weights @ common.loadings), TINY)  # [r]
-    if not (gain > 0 and signal.mean() > 0):
-        return RootRows(0.0, np.inf)
-    signal = signal * gain / signal.mean()
-    rest = (gains - np.outer(common.loadings, signal)).std(axis=1) / np.sqrt(gains.shape[1]) / gain
-    return RootRows(gain, float(np.sqrt((common.alone * rest**2).sum() / common.alone.sum())))
+    whole, mean = gains.mean(axis=1), novel.mean(axis=1)
+    usual = median(whole, alone)
+    if not usual > 0:
+        return RootRows(np.ones(len(gains)), 0.0)
+    away = np.clip((mean - median(mean, alone)) / usual, -FAR, FAR if even else SLACK)
+    over_rows = median(novel.std(axis=1) / np.sqrt(novel.shape[1]), alone) / usual
+    over_sellers = MEDIAN * NORMAL * median(np.abs(whole - usual), alone) / usual / np.sqrt(alone.sum())
+    return RootRows(1.0 + away, 1.0 / (over_rows**2 + over_sellers**2 + floor**2))
 
 
-@dataclass(frozen=True)
-class HeldBack:
-    """Loadings by geometry and root rows together."""
+def scale(ratios: Floats) -> Floats:
+    """What a loading is multiplied by: 1 near the usual ratio, 0 at the least, and never much above 1.
 
-    loadings: Floats  # [k] never above the geometry's
-    error: float  # relative error of the information, never above the geometry's
-
-
-def held_back(common: Common, gains: Floats) -> HeldBack:
-    """The mean of geometry and root rows, each by its precision, where that is below the geometry's.
-
-    Two measurements of a loading with variances g and r have together the variance 1 / (1/g + 1/r). An error of a
-    loading is one of the information, a² / (1 − a²), by its slope: error = 2·deviation / (a·(1 − a²)).
+    Examples:
+        >>> scale(np.array([-0.5, 0.5, 0.9, 1.1, 1.3, 4.0])).round(2).tolist()
+        [0.0, 0.7, 1.0, 1.0, 1.1, 1.2]
     """
-    rows = read_rows(common, gains)
-    if not rows.gain > 0:
-        return HeldBack(common.loadings, common.error)
-    a = common.loadings
-    geometry, by_rows = (a * common.error / 2 * (1.0 - a**2)) ** 2, rows.error**2
-    mean = (a * by_rows + gains.mean(axis=1) / rows.gain * geometry) / np.maximum(by_rows + geometry, TINY)
-    held = np.clip(np.minimum(a, mean), 0.0, None)
-    usual = max(median(held, common.alone), LOW)
-    slope = 2.0 / (usual * (1.0 - usual**2))
-    both = 1.0 / (1.0 / max((common.error / slope) ** 2, TINY) + 1.0 / max(by_rows, TINY))
-    told = common.error < UNKNOWN  # by geometry; rows alone only hold back
-    return HeldBack(held, min(common.error, slope * float(np.sqrt(both))) if told else UNKNOWN)
+    away = ratios - 1.0
+    return np.asarray(np.clip(1.0 + np.sign(away) * np.clip(np.abs(away) - SLACK, 0.0, None), 0.0, 1.0 + RAISE))

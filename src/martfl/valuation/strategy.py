@@ -14,6 +14,8 @@ from martfl.arrays import Floats
 from martfl.selection import codec
 from martfl.selection.e_values import posterior
 from martfl.selection.evidence import Evidence
+from martfl.selection.gains import is_even
+from martfl.selection.parameters import Parameters
 from martfl.selection.reasons import Reason
 from martfl.selection.registry import STRATEGIES
 from martfl.selection.result import Selection
@@ -31,6 +33,13 @@ class Both:
 
     chosen: State
     account: Account = field(default_factory=Account)
+
+
+def stand_for_all(buyer: Buyer) -> bool:
+    """Whether no half of the classes dominates the root rows; where nobody knows their classes, it is not said."""
+    if (strata := buyer.strata) is None or (logits := buyer.logits([buyer.model])) is None:
+        return False
+    return is_even(strata, logits.shape[-1], Parameters.even)
 
 
 class Recorder:
@@ -88,6 +97,7 @@ class ByValue:
             model=buyer.model,
             goodness=buyer.goodness,
             rng=rng,
+            even=stand_for_all(buyer),
             trust=self._trust([selection.reasons[i] for i in kept]),
             chosen=selection.weights[kept],
         )

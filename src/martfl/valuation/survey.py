@@ -40,12 +40,14 @@ def value_updates(
     model: Vector,
     goodness: Goodness,
     rng: np.random.Generator,
+    even: bool = False,
     trust: Floats | None = None,
     chosen: Floats | None = None,
 ) -> tuple[Account, Valued]:
     """The kept updates of an epoch, each finite and not zero, and what is known after it.
 
-    `trust` [k] and `chosen` [k] are the selection's: the chance of being honest, and the weights that it would give.
+    `even` says that the root rows stand for all classes alike. `trust` [k] and `chosen` [k] are the selection's: the
+    chance of being honest, and the weights that it would give.
 
     added_i = reach_i · mean gain of a row on a step along i, reach_i = weight_i · ‖u_i‖ / usual length
 
@@ -73,8 +75,8 @@ def value_updates(
     gains = measure_gains(goodness, middle, [usual * direction for direction in directions])
     drawn = sketches(directions, seed=seed, size=SKETCH)
     k = len(units)
-    public = (drawn[k], gains[k]) if step is not None else (None, None)
-    after, worth = rule.appraise(after, Sale(tuple(names), drawn[:k], gains[:k], *public))
+    public, public_gains = (drawn[k], gains[k]) if step is not None else (None, None)
+    after, worth = rule.appraise(after, Sale(tuple(names), drawn[:k], gains[:k], public, public_gains, even))
     weights = combine(worth.shares, lengths, trust=trust, chosen=chosen, clarity=worth.clarity)
     reach = weights * lengths / usual  # of the measured steps, that each goes in the aggregate
     error = gains[:k].std(axis=1) / np.sqrt(gains.shape[1])

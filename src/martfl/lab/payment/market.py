@@ -24,6 +24,7 @@ from martfl.lab.runtime import Runtime
 from martfl.lab.splits import Split, make_split, rows_of
 from martfl.lab.trainer import prepare_device
 from martfl.lab.valuers import PaidRound, Valuer
+from martfl.valuation.strategy import stand_for_all
 
 Make = Callable[[Dataset, Split, Sequence[Rows], np.random.Generator], list[Wallet]]
 
@@ -81,35 +82,50 @@ def make_market(config: RunConfig, make: Make, runtime: Runtime) -> Market:
     return Market(config, device, dataset, model, split, wallets, clients, judge, exam)
 
 
+@dataclass(frozen=True)
+class Past:
+    """What the sellers know of the round before."""
+
+    step: Tensor | None = None  # [m] of the model, which is public
+    trained: Tensor | None = None  # [n, m] each its own
+
+
 def run_market(market: Market, valuers: Mapping[str, Valuer], *, driver: str) -> Paid:
     """Rounds of training; the model follows the weights of `driver`, and everybody else only pays."""
     model = market.model.start(stream(market.config.seed, "model")).to(market.device)
     states = {name: valuer.start() for name, valuer in valuers.items()}
     pay: dict[str, list[np.ndarray]] = {name: [] for name in valuers}
-    last: Tensor | None = None
+    past = Past()
     for index in range(market.config.rounds):
-        paid = paid_round(market, model, last, index)
+        trained = train_round(market, model, index)
+        paid = paid_round(market, model, trained, past, index)
         for name, valuer in valuers.items():
             states[name], weights = valuer.value(states[name], paid)
             pay[name].append(weights)
-        last = (paid.updates * paid.updates.new_tensor(pay[driver][-1])[:, None]).sum(dim=0)
-        model = model + last
+        step = (paid.updates * paid.updates.new_tensor(pay[driver][-1])[:, None]).sum(dim=0)
+        model, past = model + step, Past(step, trained[:-1])
     accuracy = market.exam.test_figures(model)["mta"] or 0.0
     return Paid(market.wallets, {name: np.stack(rows) for name, rows in pay.items()}, accuracy)
 
 
-def paid_round(market: Market, model: Tensor, last: Tensor | None, index: int) -> PaidRound:
-    """One round's updates."""
-    seed = market.config.seed
+def train_round(market: Market, model: Tensor, index: int) -> Tensor:
+    """[n + 1, m] what the wallets and, last, the buyer have learnt."""
     _parrot(market, model)
-    trained = market.clients.train(model, seed=seed, index=index)
-    updates, own = _crafted(market, trained[:-1], last, index), trained[-1]
+    return market.clients.train(model, seed=market.config.seed, index=index)
+
+
+def paid_round(market: Market, model: Tensor, trained: Tensor, past: Past, index: int) -> PaidRound:
+    """What is sold of it."""
+    seed = market.config.seed
+    updates, own = _crafted(market, trained[:-1], past, index), trained[-1]
     sizes = torch.as_tensor(market.sizes, device=market.device)
     honest = torch.ones(len(updates), dtype=torch.bool, device=market.device)
     rng = stream(seed, "pay", index)
     view = RoundView(index, model, updates, own, sizes, honest, market.judge, rng)
     names = tuple(str(i) for i in range(len(updates)))
-    return PaidRound(names, updates, model, own, market.sizes, LabBuyer(view, market.judge).goodness, rng, view)
+    buyer = LabBuyer(view, market.judge)
+    even = stand_for_all(buyer)
+    return PaidRound(names, updates, model, own, market.sizes, buyer.goodness, rng, even, view)
 
 
 def _parrot(market: Market, model: Tensor) -> None:
@@ -121,11 +137,13 @@ def _parrot(market: Market, model: Tensor) -> None:
             shards.y[span] = logits_many(market.model, model[None], shards.x[span])[0].argmax(dim=1)
 
 
-def _crafted(market: Market, trained: Tensor, last: Tensor | None, index: int) -> Tensor:
+def _crafted(market: Market, trained: Tensor, past: Past, index: int) -> Tensor:
     """What the wallets hand in."""
     found = []
     for i, wallet in enumerate(market.wallets):
-        own = trained[i if wallet.follows is None else wallet.follows]
+        source = i if wallet.follows is None else wallet.follows
         generator = device_stream(market.device, market.config.seed, "craft", index, i)
-        found.append(own if wallet.craft is None else wallet.craft(Trained(own, last, generator)))
+        before = None if past.trained is None else past.trained[source]
+        own = trained[source]
+        found.append(own if wallet.craft is None else wallet.craft(Trained(own, past.step, before, generator)))
     return torch.stack(found)

@@ -19,6 +19,7 @@ class Trained:
 
     update: Tensor  # [m] as it was trained
     last: Tensor | None  # [m] the model's last step, which is public; None in the first round
+    before: Tensor | None  # [m] what it was trained to the last time
     generator: torch.Generator
 
 
@@ -84,11 +85,36 @@ def parrot_first(parts: Sequence[Rows]) -> list[Wallet]:
     return [replace(whole, parrots=True), *others]
 
 
-def only_classes(parts: Sequence[Rows], classes: Sequence[int]) -> list[Wallet]:
-    """The first seller sells only what the root data hold."""
+def only_classes(parts: Sequence[Rows], classes: Sequence[int], *, others: float = 0.0) -> list[Wallet]:
+    """The first seller sells what the root data hold, and of its other rows this share."""
     keep = np.isin(parts[0].y, classes)
+    rest = np.flatnonzero(~keep)
+    keep[rest[: round(others * len(rest))]] = True
     first = Rows(parts[0].x[keep], parts[0].y[keep]) if keep.any() else parts[0]
     return honest([first, *parts[1:]])
+
+
+def paired_noise(parts: Sequence[Rows], *, pairs: int) -> list[Wallet]:
+    """The first seller beside wallets of its own that know nothing: the public step with some noise, and less it."""
+    row = Rows(parts[0].x[:1], parts[0].y[:1])
+    both = [(key, sign) for key in range(pairs) for sign in (1.0, -1.0)]
+    return [*honest(parts), *(Wallet(row, 0, 0, craft=_opposed(key, sign), follows=0) for key, sign in both)]
+
+
+def _opposed(key: int, sign: float) -> Craft:
+    """Noise that its partner can make, too: the seller's update in an order of `key`."""
+
+    def craft(seen: Trained) -> Tensor:
+        order = torch.randperm(len(seen.update), generator=torch.Generator().manual_seed(key))
+        noise = sign * seen.update[order.to(seen.update.device)]
+        return noise if seen.last is None else noise + seen.last * (_norm(seen.update) / _norm(seen.last))
+
+    return craft
+
+
+def without_own(seen: Trained) -> Tensor:
+    """u_t − (u_{t−1} − s_{t−1}): less what set it apart from the others the last time."""
+    return seen.update if seen.before is None or seen.last is None else seen.update - seen.before + seen.last
 
 
 def with_noise(share: float) -> Craft:

@@ -28,6 +28,7 @@ class PaidRound:
     sizes: np.ndarray  # [k] rows, as the sellers say: only `size` believes them
     goodness: Callable[[Sequence[Tensor]], np.ndarray]  # [j] models -> [j, r] on root rows
     rng: np.random.Generator
+    even: bool = False  # whether the root rows stand for all classes alike
     view: RoundView | None = None  # the whole round, for rules of the lab that are paid by
 
     @cached_property

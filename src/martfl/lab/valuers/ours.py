@@ -32,6 +32,7 @@ class ByInformation:
             model=paid.model,
             goodness=paid.goodness,
             rng=paid.rng,
+            even=paid.even,
         )
         return after, valued.weights
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from martfl.errors import InputError
 from martfl.lab.tables import markdown_lines
-from martfl.values import Json
 
 OURS, EQUAL = "information", "equal"
 ALIKE, SIZES, LABELS = "iid", "size", "noise"
@@ -38,36 +37,33 @@ class PaidMarket:
     seed: int
     rounds: int
     sellers: int
+    machine: str
     accuracy: float
     fair: Mapping[str, float | None]  # by way to pay; None where all are paid alike
     first: Mapping[str, float]  # pay of the first seller, in all of its wallets
     cv: Mapping[str, float]  # of pay over rounds
 
 
-@dataclass(frozen=True)
-class PaidMarkets:
-    """What was measured, and on which machine."""
-
-    machine: str
-    markets: tuple[PaidMarket, ...]
+class PaidMarkets(tuple[PaidMarket, ...]):
+    """What was measured."""
 
     def of(self, dataset: str, market: str, driver: str) -> list[PaidMarket]:
         """The seeds of one market."""
         wanted = (dataset, market, driver)
-        return [one for one in self.markets if (one.dataset, one.market, one.driver) == wanted]
+        return [one for one in self if (one.dataset, one.market, one.driver) == wanted]
 
     @property
     def datasets(self) -> list[str]:
         """Their names in order."""
-        return sorted({one.dataset for one in self.markets})
+        return sorted({one.dataset for one in self})
 
 
 def read_kept(path: Path) -> PaidMarkets:
-    """The file's markets."""
+    """The file's markets, a JSON object a line."""
     try:
-        content: Json = json.loads(path.read_text(encoding="utf-8"))
-        return PaidMarkets(content["machine"], tuple(PaidMarket(**one) for one in content["measured"]))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return PaidMarkets(PaidMarket(**json.loads(line)) for line in lines)
+    except (OSError, ValueError, TypeError) as error:
         raise InputError(f"{path} holds no payments of markets: {error}") from error
 
 
@@ -113,13 +109,19 @@ def _gain(kept: PaidMarkets, name: str, trick: str) -> str:
 
 
 def _conditions(kept: PaidMarkets) -> str:
-    sellers = ", ".join(f"{name} {min(o.sellers for o in kept.markets if o.dataset == name)}" for name in kept.datasets)
-    seeds = sorted({one.seed for one in kept.of(kept.datasets[0], SIZES, OURS)})
-    rounds = max(one.rounds for one in kept.markets)
+    sellers = ", ".join(f"{name} {min(one.sellers for one in kept if one.dataset == name)}" for name in kept.datasets)
+    seeds = "; ".join(f"{name} {_seeds(kept, name)}" for name in kept.datasets)
+    machines = " and ".join(sorted({one.machine for one in kept}))
+    tricks = ", ".join(map(str, sorted({one.seed for one in kept if one.market in TRICKS}))) or MISSING
     return (
-        f"Sellers: {sellers}. {rounds} rounds. Sizes and labels: seeds {', '.join(map(str, seeds))}; the rest: seed "
-        f"{seeds[0]}. Made on {kept.machine}."
+        f"Sellers: {sellers}. {max(one.rounds for one in kept)} rounds. Seeds of sizes and labels: {seeds}; of the "
+        f"last columns: {tricks}. Made on {machines}."
     )
+
+
+def _seeds(kept: PaidMarkets, name: str) -> str:
+    found = sorted({one.seed for market in (SIZES, LABELS) for one in kept.of(name, market, OURS)})
+    return ", ".join(map(str, found)) or MISSING
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

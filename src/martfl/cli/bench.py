@@ -148,7 +148,7 @@ def payment(
 @app.command()
 def paid(
     file: Annotated[Path, typer.Argument(help="Markets that were measured before.")] = Path(
-        "results/benches/payment-h200.json"
+        "results/benches/payment-h200.jsonl"
     ),
     json: JsonFlag = False,
 ) -> None:

@@ -22,7 +22,7 @@ from martfl.federation.local import EmbeddedClock, LocalLink
 from martfl.market import wire
 from martfl.market.acquirer import Acquirer, deploy_market
 from martfl.market.asking import Asking
-from martfl.market.epoch import Epoch
+from martfl.market.epoch import EpochSteps
 from martfl.market.journal import Journal
 from martfl.market.meter import Meter
 from martfl.market.provider import Provider
@@ -225,7 +225,7 @@ class RogueEpoch:
         size = world.settler.parameters
         now = world.chain.next_second
         self.asking = Asking(world.link(), market, world.buyer, self.journal, self.number, size, 60.0, now)
-        self.steps = Epoch(world.terms, act, self.asking, world.settler, self.journal, lambda *_: None)
+        self.steps = EpochSteps(world.terms, act, self.asking, world.settler, self.journal, lambda *_: None)
         self.act = act
 
     def begin(self, base: bytes) -> None:

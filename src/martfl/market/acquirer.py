@@ -18,7 +18,7 @@ from martfl.market import wire
 from martfl.market.admission import Admission, Standing
 from martfl.market.asking import Asking
 from martfl.market.desk import Desk
-from martfl.market.epoch import Epoch, Tell
+from martfl.market.epoch import EpochSteps, Tell
 from martfl.market.errors import MarketError
 from martfl.market.journal import Journal
 from martfl.market.link import Clock, Link
@@ -166,7 +166,7 @@ class Acquirer:
             self.tell(number, "late", f"a deadline passed: what was delivered is paid, the penalty is lost ({error})")
         self._close(epoch, desk)
 
-    def _trade(self, epoch: Epoch, desk: Desk, seed: int) -> None:
+    def _trade(self, epoch: EpochSteps, desk: Desk, seed: int) -> None:
         """Score, buy, weigh; publish what was bought, and prove it."""
         weights = self._select(epoch.number, desk, seed)
         if not desk.purchases.prices():
@@ -194,7 +194,7 @@ class Acquirer:
         self.tell(number, "select", f"{bought} of {len(desk.providers)} bought, {len(chosen)} of them weighed")
         return chosen
 
-    def _close(self, epoch: Epoch, desk: Desk | None) -> None:
+    def _close(self, epoch: EpochSteps, desk: Desk | None) -> None:
         """See the epoch to its end, whatever it is."""
         phase = epoch.finish(desk.purchases if desk else None)
         paid = epoch.pay()
@@ -241,7 +241,7 @@ class Acquirer:
             terms=to_toml(self.terms),
         )
 
-    def _epoch(self, number: int) -> Epoch:
+    def _epoch(self, number: int) -> EpochSteps:
         act = Acting(self.trading, self.account, self.clock, number)
         market = wire.MarketId(self.trading.chain.chain_id, self.trading.address)
         asking = Asking(
@@ -254,9 +254,9 @@ class Acquirer:
             seconds=self.seconds,
             now=self.trading.chain.next_second,
         )
-        return Epoch(self.terms, act, asking, self.settler, self.journal, self.tell)
+        return EpochSteps(self.terms, act, asking, self.settler, self.journal, self.tell)
 
-    def _desk(self, epoch: Epoch, base: bytes, closed: int, seed: int) -> Desk:
+    def _desk(self, epoch: EpochSteps, base: bytes, closed: int, seed: int) -> Desk:
         committed = self.trading.commitments(epoch.number)  # anybody can commit on chain; the excluded are not bought
         offers = epoch.offers({name for name in committed if self.excluded(name, before=epoch.number)})
         reward = self.trading.read_epoch(epoch.number).reward

@@ -51,7 +51,7 @@ Tell = Callable[[int, str, str], None]  # epoch, step, what happened
 
 
 @dataclass
-class Epoch:
+class EpochSteps:
     """The steps of one epoch that concern the chain and the providers; judging is the desk's."""
 
     terms: Terms

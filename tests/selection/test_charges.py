@@ -7,9 +7,9 @@ import pytest
 
 from martfl.selection import make_strategy
 from martfl.selection.case import LASTING, charged
-from martfl.selection.charges import Charge, Known, accuse, charge_kinds, find_charges
+from martfl.selection.charges import Charge, Known, accuse, charge_kinds, charge_sides, find_charges
 from martfl.selection.crowd import Crowd
-from martfl.selection.kinds import Cut
+from martfl.selection.kinds import Cut, find_cuts
 from martfl.selection.memory import Record
 from martfl.selection.reasons import Code
 
@@ -201,3 +201,34 @@ def test_the_smaller_side_is_the_likelier_one_by_half_its_odds() -> None:
     assert accused(facts, range(15, 20)).majority == pytest.approx(0.5 * np.log(3))
     assert accused(facts, range(15)).majority == pytest.approx(-0.5 * np.log(3))
     assert accused(known(10, 10), range(10)).majority == 0.0
+
+
+def test_a_stage_of_learning_is_long_crisp_and_unlike_the_own_update_and_not_charged_for_it() -> None:
+    facts = known(12, 6)
+    facts = replace(facts, lengths=np.where(np.arange(18) >= 12, 1.5, 0.0))
+    side = np.arange(18) >= 12
+    kind, half, stage = (accuse(RULE, facts, Crowd(0.0, 1.0), Cut(side, 1.0, stage=s), side) for s in (0.0, 0.5, 1.0))
+    assert kind.total > RULE.limit
+    assert stage.own == stage.length == stage.rarity == 0.0
+    assert half.rarity == kind.rarity / 2 and half.harm == kind.harm == stage.harm and stage.majority == kind.majority
+
+
+def test_a_short_update_is_charged_with_as_little_harm_as_it_can_do() -> None:
+    """Gains are measured at the usual length, which a short update does not have."""
+    facts = known(19, 0)
+    facts = replace(facts, rows=facts.rows - np.where(np.arange(19) == 3, 0.7, 0.0)[:, None])
+    lengths = [np.where(np.arange(19) == 3, np.log(share), 0.0) for share in (1.0, 0.5, 0.1)]
+    whole, half, tenth = (find_charges(RULE, replace(facts, lengths=logs)).charges[3].evidence for logs in lengths)
+    assert whole >= RULE.limit > half > tenth
+    longer = replace(facts, lengths=np.where(np.arange(19) == 3, 1.0, 0.0))
+    assert find_charges(RULE, longer).charges[3].evidence == whole
+
+
+def test_the_strongest_of_several_cuts_is_weakened_by_their_number() -> None:
+    """E-values: their mean is one, their maximum is not."""
+    crowd = Crowd(0.0, 1.0)
+    markets = (known(19, 0, seed=seed) for seed in range(40))
+    found = ((facts, find_cuts(facts.directions @ facts.directions.T, facts.lengths)) for facts in markets)
+    facts, cuts = next((facts, cuts) for facts, cuts in found if len(cuts) > 1)
+    strongest = max(evidence for cut in cuts for _, evidence, _ in charge_sides(RULE, facts, crowd, cut))
+    assert charge_kinds(RULE, facts, crowd)[0][1] == pytest.approx(strongest - np.log(len(cuts)))

@@ -1,9 +1,11 @@
 """Gains row by row: what counts, and what says nothing of quality."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from martfl.selection.gains import is_even, mean_and_error, measure, row_weights
+from martfl.selection.gains import Gains, gain_now, is_even, mean_and_error, measure, row_weights
 
 FEATURES, CLASSES = 500, 4  # as in the buyer's world
 
@@ -70,3 +72,27 @@ def test_rare_classes_count_less_than_their_share_of_classes_and_more_than_their
 def test_root_data_are_even_where_no_half_of_the_classes_dominates(counts, classes, even) -> None:
     assert is_even(np.repeat(np.arange(len(counts)), counts), classes, 0.25) is even
     assert is_even(None, 0, 0.25)
+
+
+def gains_with(shifts, *, rows=200, seed=0):
+    """Updates that are alike in quality and shift classes by so many row errors."""
+    rng = np.random.default_rng(seed)
+    quality = rng.normal(size=(len(shifts), rows))
+    plain = quality + np.asarray(shifts)[:, None] / np.sqrt(rows)
+    return Gains(quality, plain, np.full(rows, 1 / rows), 1.0, 4)
+
+
+def test_shifts_of_classes_are_measured_beside_those_of_the_others() -> None:
+    """Among sellers of few classes everybody shifts: that is the usual, and takes nobody's weight away."""
+    many, one = (
+        gain_now(gains_with(np.linspace(-12, 12, 15)), even=True),
+        gain_now(gains_with([-12] + [0] * 14), even=True),
+    )
+    assert np.abs(many).max() < 2.5
+    assert one[0] < -3.5 and np.abs(one[1:]).max() < 2.5
+
+
+def test_shifts_say_nothing_where_the_root_data_are_uneven_and_gains_nothing_where_they_lack_classes() -> None:
+    shifted, plain = gains_with([-12] + [0] * 14), gains_with([0] * 15)
+    assert np.allclose(gain_now(shifted, even=False), gain_now(plain, even=False))
+    assert not gain_now(replace(shifted, cover=0.5), even=True).any()

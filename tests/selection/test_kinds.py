@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from martfl.selection.kinds import LEAST, find_cuts, margins, separation, settle, to_cosines, without_common
+from martfl.selection.kinds import LEAST, find_cuts, margins, separation, settle, stage, to_cosines, without_common
 
 SIZE = 3000
 
@@ -94,3 +94,54 @@ def test_settling_puts_a_stray_back() -> None:
     start = np.zeros(14, dtype=bool)
     start[[0, 8, 9, 10, 11, 12]] = True  # one honest among them, one bad missing
     assert np.flatnonzero(settle(to_cosines(without_common(rows @ rows.T)), start)).tolist() == list(range(8, 14))
+
+
+# --- stages of learning ----------------------------------------------------------------------------------------------
+
+
+def on_one_way(count, *, noise=0.5, seed=0):
+    """(directions, log lengths) of sellers more or less far on a way that turns; the last ones are furthest."""
+    rng = np.random.default_rng(seed)
+    first, then = (v / np.linalg.norm(v) for v in rng.normal(size=(2, SIZE)))
+    far = np.linspace(0.0, 1.0, count)[:, None]
+    turned = 1 / (1 + np.exp(-12 * (far - 0.5)))
+    rows = (1 - turned) * first + turned * (first + then) + noise * rng.normal(size=(count, SIZE)) / np.sqrt(SIZE)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True), np.log(0.05 + 3 * far[:, 0])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_who_has_come_further_is_no_kind(seed) -> None:
+    rows, lengths = on_one_way(24, seed=seed)
+    found = cuts(rows, lengths)
+    assert any(cut.members[-6:].all() or not cut.members[-6:].any() for cut in found)
+    assert all(cut.stage > 0.9 for cut in found)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_scaled_secret_is_no_stage(seed) -> None:
+    """Neither among sellers of one size, nor among those on a way, of whom the attackers are of all sizes."""
+    alike, same = updates(15, 6, seed=seed), np.random.default_rng(seed).normal(0, 0.05, size=21)
+    unlike, lengths = on_one_way(24, seed=seed)
+    hidden = np.random.default_rng(99).normal(size=SIZE) / np.sqrt(SIZE)
+    bad = np.arange(24) % 4 == 1
+    unlike[bad] += hidden
+    unlike /= np.linalg.norm(unlike, axis=1, keepdims=True)
+    for rows, logs, members in ((alike, same, np.arange(21) >= 15), (unlike, lengths, bad)):
+        assert stage(rows @ rows.T, logs + 1.2 * members, members) < 0.5
+
+
+def test_a_third_of_the_others_cannot_make_a_kind_look_like_a_stage() -> None:
+    """Decoys of the coalition are short and unlike the kind; the honest ones are of one length."""
+    rng = np.random.default_rng(3)
+    rows = updates(20, 6, seed=3)
+    decoys = rng.normal(size=(6, SIZE)) / np.sqrt(SIZE)
+    rows = np.concatenate([rows, decoys / np.linalg.norm(decoys, axis=1, keepdims=True)])
+    lengths = np.concatenate([rng.normal(0, 0.05, size=20), np.full(6, 1.2), np.linspace(-3, -2, 6)])
+    members = np.isin(np.arange(32), range(20, 26))
+    assert stage(rows @ rows.T, lengths, members) < 0.5
+
+
+def test_few_others_tell_of_no_stage() -> None:
+    rows, lengths = on_one_way(8)
+    assert stage(rows @ rows.T, lengths, np.arange(8) >= 3) == 0.0
+    assert stage(rows @ rows.T, np.zeros(8), np.arange(8) >= 6) == 0.0

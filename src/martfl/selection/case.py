@@ -150,7 +150,7 @@ def _verdict(
     findings = find_charges(rule, known)
     charges = {name: charge for name, charge in zip(names, findings.charges, strict=True) if name in delivered}
     judged = {name: charged(rule, memory.records.get(name), records[name], charges[name]) for name in charges}
-    now = (gain_now(gains, even=known.even) / findings.crowd.spread).tolist()
+    now = gain_now(gains, even=known.even).tolist()
     return Verdict({**records, **judged}, charges, dict(zip(delivered, now, strict=True)), bound)
 
 

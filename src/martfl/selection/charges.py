@@ -40,6 +40,11 @@ class Known:
     directions: Floats  # [k, d]
     ties: Floats  # [k] log of what each has in common with another, against random signs
 
+    @property
+    def reach(self) -> Floats:
+        """[k] how much of the usual step an update makes, at most 1: gains are measured at the usual length."""
+        return np.exp(np.minimum(self.lengths, 0.0))
+
 
 @dataclass(frozen=True)
 class Charge:
@@ -80,7 +85,7 @@ def find_charges(rule: Parameters, known: Known) -> Findings:
     noise = np.sqrt(error**2 + unseen(known, mean) ** 2)
     deviations = mean / noise
     crowd = find_crowd(deviations)
-    charges = charge_each(rule, known, (deviations - crowd.middle) / crowd.spread)
+    charges = charge_each(rule, known, known.reach * (deviations - crowd.middle) / crowd.spread)
     for members, evidence, parts in charge_kinds(rule, known, crowd) if rule.uses("kinds") else ():
         numbers = {"members": len(members), **vars(parts)}
         for i in members:
@@ -107,16 +112,20 @@ def unseen(known: Known, mean: Floats) -> float:
 
 
 def charge_kinds(rule: Parameters, known: Known, crowd: Crowd) -> list[tuple[Sequence[int], float, Accusation]]:
-    """(members, evidence, findings) of the likeliest bad kind; if it is convicted, of the next one among the rest."""
+    """(members, evidence, findings) of the likeliest bad kind; if it is convicted, of the next one among the rest.
+
+    The strongest of several e-values is none; divided by their number it is one again.
+    """
     left = np.arange(len(known.rows))
     found: list[tuple[Sequence[int], float, Accusation]] = []
     while True:
         part = _part(known, left)
-        sides = [side for cut in find_cuts(part.directions @ part.directions.T, part.lengths)
-                 for side in charge_sides(rule, part, crowd, cut)]  # fmt: skip
-        if not sides:
+        cuts = find_cuts(part.directions @ part.directions.T, part.lengths)
+        if not cuts:
             return found
-        members, evidence, parts = max(sides, key=lambda side: side[1])
+        sides = [side for cut in cuts for side in charge_sides(rule, part, crowd, cut)]
+        members, strongest, parts = max(sides, key=lambda side: side[1])
+        evidence = strongest - math.log(len(cuts))
         found.append((left[members].tolist(), evidence, parts))
         if evidence < rule.limit:
             return found
@@ -133,13 +142,14 @@ def charge_sides(rule: Parameters, known: Known, crowd: Crowd, cut: Cut) -> list
 
 
 def accuse(rule: Parameters, known: Known, crowd: Crowd, cut: Cut, side: Mask) -> Accusation:
-    """The five findings against one side."""
+    """The five findings against one side; a stage of learning is crisp, long and unlike the buyer's by nature."""
+    kind = 1.0 - cut.stage if rule.uses("stage") else 1.0
     return Accusation(
         harm=_harm(rule, known, crowd, side) if rule.uses("harm") else 0.0,
-        own=_own(rule, known, side) if rule.uses("own") and known.even else 0.0,
-        length=_length(rule, known, cut, side) if rule.uses("length") else 0.0,
+        own=kind * _own(rule, known, side) if rule.uses("own") and known.even else 0.0,
+        length=kind * _length(rule, known, cut, side) if rule.uses("length") else 0.0,
         majority=0.5 * math.log((~side).sum() / side.sum()) if rule.uses("majority") else 0.0,
-        rarity=_rarity(rule, known, cut, side) if rule.uses("rarity") else 0.0,
+        rarity=kind * _rarity(rule, known, cut, side) if rule.uses("rarity") else 0.0,
     )
 
 
@@ -165,7 +175,7 @@ def _harm(rule: Parameters, known: Known, crowd: Crowd, side: Mask) -> float:
     few = 1 / side.sum() + 1 / (~side).sum()
     between = crowd.spread**2 * float((errors**2).mean()) * (few + rule.aligned**2)
     noise = math.sqrt(float(error) ** 2 + between + (2 * unseen(known, means)) ** 2)
-    return float(log_e(float(gap) / noise))
+    return float(log_e(float(known.reach[side].mean()) * float(gap) / noise))
 
 
 def _own(rule: Parameters, known: Known, side: Mask) -> float:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from martfl.arrays import Floats
+from martfl.selection.crowd import find_crowd
 from martfl.selection.strategy import Buyer, Vector
 
 STEP = 0.25  # of the way towards an update
@@ -82,18 +83,20 @@ def mean_and_error(rows: Floats, weights: Floats) -> tuple[Floats, Floats]:
 
 
 def gain_now(gains: Gains, *, even: bool) -> Floats:
-    """[k] in row errors, what the model gains from each update as it stands.
+    """[k] what the model gains from each update as it stands, in deviations of honest ones.
 
     Class shifts count by half: the aggregate needs no more of what it has too much of, but who brings it may be good.
-    Uneven root data do not know how often classes occur, so that shifts do not count there at all. And who serves
-    classes that the root data lack serves the others less: then nothing can be said.
+    Where sellers hold few classes, shifts are usual, and the deviation is as large. Uneven root data do not know how
+    often classes occur, so that shifts do not count there at all. And who serves classes that the root data lack serves
+    the others less: then nothing can be said.
     """
     if gains.cover < 1.0:
         return np.zeros(len(gains.rows))
     found = [
         mean / error for mean, error in (mean_and_error(rows, gains.weights) for rows in (gains.rows, gains.plain))
     ]
-    return np.asarray((found[0] + found[1]) / 2 if even else found[0])
+    now = (found[0] + found[1]) / 2 if even else found[0]
+    return np.asarray(now / find_crowd(now).spread)
 
 
 def is_even(strata: NDArray[np.int64] | None, classes: int, least: float) -> bool:

@@ -3,6 +3,10 @@
 Only cosines of updates less their common mean are used: neither length nor noise of a provider's own makes a kind,
 since noise adds nothing to what two providers have in common. Candidates are cuts along the first principal components,
 each moved to where every member is closer to its own side; and the longest updates, as many of them as are most alike.
+
+Who has more rows is further on its way, and so both longer and elsewhere. Such sides are stages of one way and no
+kinds: those of the shorter side are the closer to the longer one the longer they are. Only the shorter side is asked,
+which whoever scales its updates up is not on, and only for ranks, which a few cannot turn.
 """
 
 import math
@@ -10,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import spearmanr
 
 from martfl.arrays import Floats
 from martfl.selection.crowd import best_cut
@@ -23,6 +28,10 @@ APART = 3.0  # deviations between the sides of a cut for it to be looked at
 COMMON, CRISP = 6.0, 10.0
 # The longest updates of honest providers, as many as are most alike: so many standard errors closer to each other.
 ALIKE, ALIKE_SPREAD = 1.5, 1.3
+# Rank correlation, within the shorter side, of length with closeness to the longer one: of stages 0.62 and above;
+# beside scaled backdoors 0.61 and below, mostly below 0, whatever sizes the sellers have.
+KIND_TREND, STAGE_TREND = 0.55, 0.75
+TOLD = 6  # updates on the shorter side from which it tells
 A_KIND = 0.5  # deviations above that from which the longest are looked at as a kind
 MOVES = 8
 TINY = 1e-12
@@ -35,6 +44,7 @@ class Cut:
     members: Mask  # [k] one side
     crispness: float  # of a cut by direction: 0 as honest ones may be, 1 as they are not
     alike: float | None = None  # of the longest ones: by how many deviations they are more alike than honest ones
+    stage: float = 0.0  # how far the sides are stages of learning and no kinds, 0 to 1
 
 
 def find_cuts(gram: Floats, lengths: Floats) -> list[Cut]:
@@ -48,10 +58,25 @@ def find_cuts(gram: Floats, lengths: Floats) -> list[Cut]:
     for start in [*_along_components(rest), long]:
         side = _named(settle(cosines, start))
         if _large(side) and (apart := separation(cosines, side)) >= APART:
-            found[side.tobytes()] = Cut(side, _ramp(apart, COMMON, CRISP))
+            found[side.tobytes()] = Cut(side, _ramp(apart, COMMON, CRISP), stage=stage(gram, lengths, side))
     if np.ptp(lengths) > TINY and (alike := (errors - ALIKE) / ALIKE_SPREAD) >= A_KIND:
-        found[b"long"] = Cut(long, 0.0, alike)
+        found[b"long"] = Cut(long, 0.0, alike, stage(gram, lengths, long))
     return list(found.values())
+
+
+def stage(gram: Floats, lengths: Floats, side: Mask) -> float:
+    """How far the sides of a cut are stages of learning: 1 where the longer are the closer to the longer side.
+
+    Closer by themselves, and closer than to their own side: who has less noise is closer to everybody.
+    """
+    short = side if np.median(lengths[side]) <= np.median(lengths[~side]) else ~side
+    if short.sum() < TOLD or np.ptp(lengths[short]) <= TINY:
+        return 0.0
+    within = gram[np.ix_(short, short)]
+    toward = gram[np.ix_(short, ~short)].mean(axis=1)
+    among = (within.sum(axis=1) - np.diag(within)) / (short.sum() - 1)
+    trend = min(float(spearmanr(lengths[short], values).statistic) for values in (toward, toward - among))
+    return _ramp(trend, KIND_TREND, STAGE_TREND)
 
 
 def longest(cosines: Floats, lengths: Floats) -> tuple[Mask, float]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from martfl.errors import InputError
 
-PARTS = ("harm", "alone", "kinds", "own", "length", "majority", "rarity", "centre", "clip", "trust", "worth")
+PARTS = ("harm", "alone", "kinds", "own", "length", "majority", "rarity", "stage", "centre", "clip", "trust", "worth")
 SHARES = ("budget", "false_drop", "attackers", "rare")
 
 

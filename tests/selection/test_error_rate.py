@@ -24,23 +24,23 @@ def decisions(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("market", "most"),
+    "market",
     [
-        ({}, 0.01),
-        pytest.param(*({"root": "biased", "dominance": 1.0, "biased": 0.3}, 0.01), marks=pytest.mark.long),
-        ({"classes": "noniid"}, 0.03),
-        pytest.param({"classes": "noniid", "sizes": "pow"}, 0.06, marks=pytest.mark.long),
+        {},
+        pytest.param({"sizes": "pow"}, marks=pytest.mark.long),
+        pytest.param({"root": "biased", "dominance": 1.0, "biased": 0.3}, marks=pytest.mark.long),
+        pytest.param({"classes": "noniid"}, marks=pytest.mark.long),
+        {"classes": "noniid", "sizes": "pow"},
     ],
-    ids=["all classes each", "biased root", "few classes each", "few classes and unlike sizes"],
+    ids=["all classes each", "unlike sizes", "biased root", "few classes each", "few classes and unlike sizes"],
 )
-def test_honest_sellers_are_seldom_dropped(decisions, market, most) -> None:
-    """Sellers of a few dozen rows and few classes are the hardest: there the promise of 1 % is known to be broken."""
-    assert make_strategy("evidence").false_drop == 0.01
+def test_honest_sellers_are_dropped_as_seldom_as_promised(decisions, market) -> None:
+    """Sellers of a few dozen rows and few classes are the hardest."""
     settings = {"dataset": "digits", "rule": "evidence", "participants": 20, "rounds": 10, "eval_every": 10}
     for seed in (20, 21, 22):
         run_experiment(make_config({**settings, **market, "seed": seed}), runtime=Runtime(device="cpu"))
     assert len(decisions) > 300
-    assert sum(code in DROPS for code in decisions) <= most * len(decisions)
+    assert sum(code in DROPS for code in decisions) <= make_strategy("evidence").false_drop * len(decisions)
 
 
 def test_a_higher_error_rate_drops_more(decisions) -> None:

@@ -209,6 +209,8 @@ def test_a_stage_of_learning_is_long_crisp_and_unlike_the_own_update_and_not_cha
     side = np.arange(18) >= 12
     kind, half, stage = (accuse(RULE, facts, Crowd(0.0, 1.0), Cut(side, 1.0, stage=s), side) for s in (0.0, 0.5, 1.0))
     assert kind.total > RULE.limit
+    others = [accuse(RULE, facts, Crowd(0.0, 1.0), Cut(side, 1.0, stage=s), ~side) for s in (0.0, 1.0)]
+    assert others[0] == others[1], "the shorter side, whose lengths the coalition could choose, is excused for nothing"
     assert stage.own == stage.length == stage.rarity == 0.0
     assert half.rarity == kind.rarity / 2 and half.harm == kind.harm == stage.harm and stage.majority == kind.majority
 

@@ -84,3 +84,10 @@ def test_what_is_older_counts_less() -> None:
 def test_findings_on_other_root_data_are_not_mixed() -> None:
     old, new = record(rows=np.zeros(9)), record(bought=4)
     assert same(blend(old, new, 0.7), new)
+
+
+def test_a_length_rises_at_once_and_falls_slowly() -> None:
+    """Who hands in next to nothing now and then is not excused for being short when it is not."""
+    short, long = record(length=-38.0), record(bought=4, length=0.2)
+    assert blend(short, long, 0.7).length == 0.2
+    assert -38.0 < blend(long, record(bought=5, length=-38.0), 0.7).length < -5.0

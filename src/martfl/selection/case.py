@@ -11,7 +11,7 @@ from martfl.arrays import Floats
 from martfl.selection.basket import Basket, Scores, ask, unpack_basket
 from martfl.selection.charges import Charge, Known, find_charges
 from martfl.selection.e_values import posterior
-from martfl.selection.gains import Gains, gain_now, is_even, measure
+from martfl.selection.gains import Gains, gain_now, is_even, mean_and_error, measure
 from martfl.selection.memory import Memory, Record, blend
 from martfl.selection.parameters import Parameters
 from martfl.selection.reasons import Code, Reason, because
@@ -22,6 +22,15 @@ from martfl.selection.vectors import cosine
 
 LASTING = 10.0  # no charge is kept stronger, so that who has changed comes back after a few looks
 PASSES = 4  # who is found out must not be in the aggregate at which everybody is judged
+
+
+@dataclass(frozen=True)
+class Usual:
+    """What an epoch's deliveries have in common; records are kept against it, so that epochs can be compared."""
+
+    drift: Floats  # [d] of directions
+    length: float
+    gain: float  # on the root rows, of the kept ones
 
 
 @dataclass(frozen=True)
@@ -61,10 +70,12 @@ def judge(rule: Parameters, memory: Memory, buyer: Buyer, basket: Basket, scores
     verdict, drift = Verdict({}, {}, {}, 1.0), _drift(memory, buyer, basket)
     for _ in range(PASSES if names else 0):
         keep = keep if keep.any() else ~basket.copies
-        bound = float(np.median(basket.lengths[keep]))
-        gains = _gains(rule, buyer, basket, keep, bound)
-        records = _records(rule, memory, buyer, basket, gains, drift, bound, scores)
-        verdict = _verdict(rule, memory, buyer, names, records, gains, drift, scores, bound)
+        length = float(np.median(basket.lengths[keep]))
+        gains = _gains(rule, buyer, basket, keep, length)
+        gain = float(np.median(mean_and_error(gains.rows[keep], gains.weights)[0]))
+        usual = Usual(drift, length, gain)
+        records = _records(rule, memory, buyer, basket, gains, usual, scores)
+        verdict = _verdict(rule, memory, buyer, names, records, gains, usual, scores)
         found = np.array([verdict.records[name].evidence < rule.limit for name in names]) & ~basket.copies
         if (found == keep).all():
             break
@@ -86,8 +97,7 @@ def _records(
     buyer: Buyer,
     basket: Basket,
     gains: Gains,
-    drift: Floats,
-    bound: float,
+    usual: Usual,
     scores: Scores,
 ) -> dict[str, Record]:
     """Of everybody here who is known, averaged over epochs."""
@@ -104,11 +114,11 @@ def _records(
             bought=memory.epoch,
             evidence=0.0,
             code=Code.COPY if basket.copies[j] else Code.KEPT,
-            length=math.log(basket.lengths[j] / bound),
+            length=math.log(basket.lengths[j] / usual.length),
             own=cosine(basket.units[j], buyer.own_update),
             tie=math.log(max(basket.ties[j], 1e-3)),
-            rows=gains.rows[j],
-            direction=basket.sketches[j] - drift,
+            rows=gains.rows[j] - usual.gain,
+            direction=basket.sketches[j] - usual.drift,
         )
         found[name] = blend(old[name], new, rule.memory) if name in old else new
     return found
@@ -137,21 +147,20 @@ def _verdict(
     delivered: Sequence[str],
     records: dict[str, Record],
     gains: Gains,
-    drift: Floats,
+    usual: Usual,
     scores: Scores,
-    bound: float,
 ) -> Verdict:
     """The charges against who delivered, beside all on record; copies are charged with nothing else."""
     rows = gains.rows.shape[1]
     names = [name for name, record in records.items() if record.code is not Code.COPY and record.rows.size == rows]
     if not names:
-        return Verdict(records, {}, {}, bound)
-    known = _known(rule, buyer, {name: records[name] for name in names}, gains, drift, scores)
+        return Verdict(records, {}, {}, usual.length)
+    known = _known(rule, buyer, {name: records[name] for name in names}, gains, usual, scores)
     findings = find_charges(rule, known)
     charges = {name: charge for name, charge in zip(names, findings.charges, strict=True) if name in delivered}
     judged = {name: charged(rule, memory.records.get(name), records[name], charges[name]) for name in charges}
     now = gain_now(gains, even=known.even).tolist()
-    return Verdict({**records, **judged}, charges, dict(zip(delivered, now, strict=True)), bound)
+    return Verdict({**records, **judged}, charges, dict(zip(delivered, now, strict=True)), usual.length)
 
 
 def charged(rule: Parameters, old: Record | None, new: Record, charge: Charge) -> Record:
@@ -163,20 +172,20 @@ def charged(rule: Parameters, old: Record | None, new: Record, charge: Charge) -
 
 
 def _known(
-    rule: Parameters, buyer: Buyer, records: Mapping[str, Record], gains: Gains, drift: Floats, scores: Scores
+    rule: Parameters, buyer: Buyer, records: Mapping[str, Record], gains: Gains, usual: Usual, scores: Scores
 ) -> Known:
-    """What is known of them in one table; directions as they would be in this epoch."""
+    """What is known of them in one table; gains and directions as they would be in this epoch."""
     fresh = dict(zip(buyer.providers, np.isfinite(scores.own), strict=True))
     listed = list(records.values())
     return Known(
-        rows=np.stack([record.rows for record in listed]),
+        rows=np.stack([record.rows for record in listed]) + usual.gain,
         weights=gains.weights,
         cover=gains.cover,
         even=is_even(buyer.strata, gains.classes, rule.even),
         lengths=np.array([record.length for record in listed]),
         own=np.array([record.own if fresh[name] else np.nan for name, record in records.items()]),
         own_error=buyer.score_error,
-        directions=_same_size(listed, drift.size) + drift,
+        directions=_same_size(listed, usual.drift.size) + usual.drift,
         ties=np.array([record.tie for record in listed]),
     )
 

@@ -142,8 +142,9 @@ def charge_sides(rule: Parameters, known: Known, crowd: Crowd, cut: Cut) -> list
 
 
 def accuse(rule: Parameters, known: Known, crowd: Crowd, cut: Cut, side: Mask) -> Accusation:
-    """The five findings against one side; a stage of learning is crisp, long and unlike the buyer's by nature."""
-    kind = 1.0 - cut.stage if rule.uses("stage") else 1.0
+    """The five findings against one side; who is further on its way is crisp, long and unlike the buyer by nature."""
+    further = rule.uses("stage") and float(np.median(known.lengths[side])) > float(np.median(known.lengths[~side]))
+    kind = 1.0 - cut.stage if further else 1.0
     return Accusation(
         harm=_harm(rule, known, crowd, side) if rule.uses("harm") else 0.0,
         own=kind * _own(rule, known, side) if rule.uses("own") and known.even else 0.0,

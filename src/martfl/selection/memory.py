@@ -13,7 +13,7 @@ from martfl.selection.strategy import Vector
 from martfl.selection.vectors import to_floats
 from martfl.values import Json, Settings
 
-KIND, VERSION = "evidence", 2
+KIND, VERSION = "evidence", 3
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Record:
     length: float  # log of its length against the kept ones'
     own: float  # cosine with the buyer's own update
     tie: float  # log of what it has in common with another, against random signs
-    rows: Floats  # [r] gains
+    rows: Floats  # [r] gains, against what was usual
     direction: Floats  # [d] sketch, against the others' common drift
 
 
@@ -42,13 +42,16 @@ class Memory:
 
 
 def blend(old: Record, new: Record, memory: float) -> Record:
-    """The average after one more delivery; what is older by an epoch counts `memory` times as much."""
+    """The average after one more delivery; what is older by an epoch counts `memory` times as much.
+
+    A length is never below today's: who was short before must not be excused for it now.
+    """
     kept = memory ** max(1, new.bought - old.bought)
     if old.rows.shape != new.rows.shape or old.direction.shape != new.direction.shape:
         return new  # other root data, or another model
     return replace(
         new,
-        length=kept * old.length + (1 - kept) * new.length,
+        length=max(new.length, kept * old.length + (1 - kept) * new.length),
         own=kept * old.own + (1 - kept) * new.own,
         tie=kept * old.tie + (1 - kept) * new.tie,
         rows=kept * old.rows + (1 - kept) * new.rows,

@@ -21,6 +21,7 @@ from martfl.lab.attacks.noisy_sybil import noisy_sybil
 from martfl.lab.attacks.poisonedfl import poisonedfl
 from martfl.lab.attacks.rescaling import rescaling
 from martfl.lab.attacks.sign_randomizing import sign_randomizing
+from martfl.lab.attacks.staged import staged
 from martfl.lab.attacks.sybil import sybil
 
 __all__ = ["ATTACKS", "Attack", "CraftView", "Rows", "make_attack", "register_attack"]
@@ -42,6 +43,7 @@ ATTACKS: dict[str, Callable[..., Attack]] = {
     "bad-labels": bad_labels,
     "framing": framing,
     "adaptive": adaptive,
+    "staged": staged,
 }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from martfl.errors import InputError
-from martfl.lab.tables import MISSING, Outcome, TableSpec, distinct, in_groups, markdown_lines, text_of
+from martfl.lab.tables import MISSING, OLD, Outcome, TableSpec, distinct, in_groups, markdown_lines, text_of
 from martfl.values import Settings
 
 Pair = tuple[Outcome, Outcome]  # ours, theirs
@@ -67,7 +67,8 @@ def _verdict(goal: Goal, pairs: Sequence[Pair]) -> tuple[bool, list[str]]:
     failed = sum(not goal.met(mine.metrics, other.metrics) for mine, other in pairs)
     good = goal.met(ours, theirs)
     shown = [_against(ours, theirs, metric) for metric in ("mta", "asr")]
-    return good, [*shown, f"{failed} of {len(pairs)}", "met" if good else "**missed**"]
+    old = OLD * any(outcome.old for pair in pairs for outcome in pair)
+    return good, [*shown, f"{failed} of {len(pairs)}", ("met" if good else "**missed**") + old]
 
 
 def _pairs(rules: tuple[str, str], outcomes: Sequence[Outcome], where: Settings) -> list[Pair]:

@@ -10,8 +10,8 @@ SPEC = TableSpec(("dataset", "rule"), ("attack",), ("mta",))
 GOAL = Goal(("evidence", "median"), "oracle", below=2, above=10)
 
 
-def run(rule, mta, asr=None, *, seed=0, dataset="trec", attack="backdoor"):
-    return Outcome({"dataset": dataset, "attack": attack, "rule": rule, "seed": seed}, {"mta": mta, "asr": asr})
+def run(rule, mta, asr=None, *, seed=0, dataset="trec", attack="backdoor", **more):
+    return Outcome({"dataset": dataset, "attack": attack, "rule": rule, "seed": seed}, {"mta": mta, "asr": asr}, **more)
 
 
 def told(goal, outcomes):
@@ -36,6 +36,11 @@ def test_a_mean_that_misses_either_figure_is_missed() -> None:
     ]
     only_success = Goal(("evidence",), "oracle", above=10)
     assert told(only_success, [run("evidence", 1.0, 9.0), run("oracle", 71.0, 0.0)])[0].endswith("1 of 1 markets.")
+
+
+def test_what_older_code_has_made_is_marked() -> None:
+    table = told(GOAL, [run("evidence", 70.0, old=True), run("oracle", 71.0)])[1]
+    assert table.endswith("| met† |")
 
 
 def test_nothing_is_said_where_nothing_was_run() -> None:

@@ -183,7 +183,8 @@ def test_the_command_writes_pages_and_figures(places: Places, monkeypatch: pytes
 
 @pytest.fixture(scope="module")
 def committed() -> Places:
-    return Places(ROOT / "experiments", ROOT / "results", ROOT / "docs")
+    """What older code has made is shown, too, and marked."""
+    return Places(ROOT / "experiments", ROOT / "results", ROOT / "docs", keep_old=True)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)

@@ -7,9 +7,9 @@ import pytest
 
 from martfl.selection import make_strategy
 from martfl.selection.case import LASTING, charged
-from martfl.selection.charges import Charge, Known, accuse, charge_kinds, charge_sides, find_charges
+from martfl.selection.charges import Charge, Known, accuse, charge_kinds, find_charges
 from martfl.selection.crowd import Crowd
-from martfl.selection.kinds import Cut, find_cuts
+from martfl.selection.kinds import Cut
 from martfl.selection.memory import Record
 from martfl.selection.reasons import Code
 
@@ -224,13 +224,3 @@ def test_a_short_update_is_charged_with_as_little_harm_as_it_can_do() -> None:
     assert whole >= RULE.limit > half > tenth
     longer = replace(facts, lengths=np.where(np.arange(19) == 3, 1.0, 0.0))
     assert find_charges(RULE, longer).charges[3].evidence == whole
-
-
-def test_the_strongest_of_several_cuts_is_weakened_by_their_number() -> None:
-    """E-values: their mean is one, their maximum is not."""
-    crowd = Crowd(0.0, 1.0)
-    markets = (known(19, 0, seed=seed) for seed in range(40))
-    found = ((facts, find_cuts(facts.directions @ facts.directions.T, facts.lengths)) for facts in markets)
-    facts, cuts = next((facts, cuts) for facts, cuts in found if len(cuts) > 1)
-    strongest = max(evidence for cut in cuts for _, evidence, _ in charge_sides(RULE, facts, crowd, cut))
-    assert charge_kinds(RULE, facts, crowd)[0][1] == pytest.approx(strongest - np.log(len(cuts)))

@@ -112,10 +112,7 @@ def unseen(known: Known, mean: Floats) -> float:
 
 
 def charge_kinds(rule: Parameters, known: Known, crowd: Crowd) -> list[tuple[Sequence[int], float, Accusation]]:
-    """(members, evidence, findings) of the likeliest bad kind; if it is convicted, of the next one among the rest.
-
-    The strongest of several e-values is none; divided by their number it is one again.
-    """
+    """(members, evidence, findings) of the likeliest bad kind; if it is convicted, of the next one among the rest."""
     left = np.arange(len(known.rows))
     found: list[tuple[Sequence[int], float, Accusation]] = []
     while True:
@@ -124,8 +121,7 @@ def charge_kinds(rule: Parameters, known: Known, crowd: Crowd) -> list[tuple[Seq
         if not cuts:
             return found
         sides = [side for cut in cuts for side in charge_sides(rule, part, crowd, cut)]
-        members, strongest, parts = max(sides, key=lambda side: side[1])
-        evidence = strongest - math.log(len(cuts))
+        members, evidence, parts = max(sides, key=lambda side: side[1])
         found.append((left[members].tolist(), evidence, parts))
         if evidence < rule.limit:
             return found

@@ -31,7 +31,8 @@ ALIKE, ALIKE_SPREAD = 1.5, 1.3
 # Rank correlation, within the shorter side, of length with closeness to the longer one: of stages 0.62 and above;
 # beside scaled backdoors 0.61 and below, mostly below 0, whatever sizes the sellers have.
 KIND_TREND, STAGE_TREND = 0.55, 0.75
-TOLD = 6  # updates on the shorter side from which it tells
+TOLD = 6  # updates on the shorter side from which it tells …
+UNLIKE = 0.2  # … and deviation of their log lengths: where they are alike, ranks are chance
 A_KIND = 0.5  # deviations above that from which the longest are looked at as a kind
 MOVES = 8
 TINY = 1e-12
@@ -70,7 +71,7 @@ def stage(gram: Floats, lengths: Floats, side: Mask) -> float:
     Closer by themselves, and closer than to their own side: who has less noise is closer to everybody.
     """
     short = side if np.median(lengths[side]) <= np.median(lengths[~side]) else ~side
-    if short.sum() < TOLD or np.ptp(lengths[short]) <= TINY:
+    if short.sum() < TOLD or lengths[short].std() < UNLIKE:
         return 0.0
     within = gram[np.ix_(short, short)]
     toward = gram[np.ix_(short, ~short)].mean(axis=1)

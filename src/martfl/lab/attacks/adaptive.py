@@ -56,10 +56,8 @@ def evidence_against(view: CraftView, crafted: Tensor, rule: Evidence) -> float:
         np.zeros((n, 1)), np.ones(1), 1.0, True, logs - np.median(logs), own, 0.0, directions, np.full(n, 9.0)
     )
     attackers = np.arange(n) >= len(view.honest)
-    cuts = find_cuts(gram, known.lengths)
-    sides = [side for cut in cuts for side in charge_sides(rule, known, Crowd(0.0, 1.0), cut)]
-    charged = [found for members, found, _ in sides if attackers[members].mean() > 0.5]
-    return max(charged) - math.log(len(cuts)) if charged else -math.inf
+    sides = [side for cut in find_cuts(gram, known.lengths) for side in charge_sides(rule, known, Crowd(0.0, 1.0), cut)]
+    return max((found for members, found, _ in sides if attackers[members].mean() > 0.5), default=-math.inf)
 
 
 def adaptive(*, share: float = 0.3, bound: float = 0.0, most: float = 3.0) -> Attack:

@@ -17,7 +17,16 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OPTIONAL = PROJECT["optional-dependencies"]
 ROLES = ("lab", "provider", "acquirer", "demo", "tracking", "ray", "llm")
-WITHOUT = "import sys; sys.modules.update(dict.fromkeys({absent!r})); sys.argv = {words!r}; {then}"
+WITHOUT = """
+import sys
+class Without:
+    def __init__(self, finder): self.finder = finder
+    def __getattr__(self, name): return getattr(self.finder, name)
+    def find_spec(self, name, *more): return None if name in {absent!r} else self.finder.find_spec(name, *more)
+sys.meta_path[:] = map(Without, sys.meta_path)
+sys.argv = {words!r}
+{then}
+"""
 
 
 def distributions(requirements):

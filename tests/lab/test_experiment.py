@@ -21,7 +21,7 @@ from martfl.lab.runtime import Runtime
 from martfl.lab.setup import make_setup
 
 Make = Callable[..., RunConfig]
-TARGETED = ("label-flipping", "backdoor", "quiet-backdoor", "adaptive", "sybil", "noisy-sybil")
+TARGETED = ("label-flipping", "backdoor", "quiet-backdoor", "adaptive", "staged", "sybil", "noisy-sybil")
 
 
 @pytest.mark.parametrize("attack", sorted(ATTACKS))

@@ -11,8 +11,9 @@ demo: venv
 
 test: check
 
+# Two workers on two cores: a thread each, or they wait for one another.
 check: venv npm lint
-	TMPDIR="$$(tools/scratch)" $(BIN)/pytest -n 2 --dist loadgroup -q
+	TMPDIR="$$(tools/scratch)" OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadgroup -q
 
 # The long mode of randomised tests, and what installs from nothing.
 long: venv npm

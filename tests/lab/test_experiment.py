@@ -13,12 +13,15 @@ from martfl.lab.attacks import ATTACKS
 from martfl.lab.checkpoint import load_progress
 from martfl.lab.config import RunConfig, make_config
 from martfl.lab.data import Dataset, registry
-from martfl.lab.experiment import run_experiment
+from martfl.lab.experiment import run_experiment, run_twins
 from martfl.lab.metrics import RoundRow
 from martfl.lab.result import RunResult
 from martfl.lab.rules import RULES
+from martfl.lab.runner import run_jobs, with_twins
 from martfl.lab.runtime import Runtime
 from martfl.lab.setup import make_setup
+from martfl.lab.store import Store
+from martfl.lab.workers import Job
 
 Make = Callable[..., RunConfig]
 TARGETED = ("label-flipping", "backdoor", "quiet-backdoor", "adaptive", "staged", "sybil", "noisy-sybil")
@@ -79,7 +82,7 @@ def test_an_interrupted_run_continues_to_the_same_end(rule: str, small: Make, tm
             raise KeyboardInterrupt("killed")
 
     with pytest.raises(KeyboardInterrupt, match="killed"):
-        run_experiment(config, runtime=Runtime(checkpoint_every=2), checkpoints=lambda key: file, on_round=stop)
+        run_experiment(config, runtime=Runtime(checkpoint_seconds=0), checkpoints=lambda key: file, on_round=stop)
     saved = load_progress(file, torch.device("cpu"))
     assert saved is not None and len(saved.history) == 4
     shown: list[int] = []
@@ -199,3 +202,40 @@ def test_impossible_rules_are_refused_before_training(small: Make) -> None:
         run_experiment(small(quantise={"bits": 99}))
     with pytest.raises(InputError, match="reads images"):
         run_experiment(small(model="lenet"))
+
+
+def test_the_oracle_trains_once_for_all_attacks(small: Make, tmp_path: Path) -> None:
+    """A training that looks at no attacker gives each attack the result that its own run gives."""
+    attacks = ("backdoor", "label-flipping", "sign-randomizing")
+    configs = [small(rule="oracle", attack=attack, malicious=0.4, rounds=4, eval_every=2) for attack in attacks]
+    jobs = [Job(tmp_path / str(i), config) for i, config in enumerate(configs)]
+    assert [len(job.twins) for job in with_twins(jobs)] == [2]
+    run_jobs(jobs)
+    for job, config in zip(jobs, configs, strict=True):
+        (kept,) = Store(job.folder).records()
+        alone = run_experiment(config)
+        assert kept.id == alone.id and kept.mta == pytest.approx(alone.mta, abs=1e-6)
+        assert kept.asr == (None if alone.asr is None else pytest.approx(alone.asr, abs=1e-6))
+    assert not with_twins(jobs)[0].checkpoint("any").parent.exists()
+
+
+def test_rules_that_look_at_attackers_train_for_each_attack(small: Make, tmp_path: Path) -> None:
+    configs = [small(rule="fedavg", attack=attack, malicious=0.4) for attack in ("backdoor", "sign-randomizing")]
+    configs += [small(rule="oracle", attack="backdoor", malicious=share) for share in (0.2, 0.4)]
+    jobs = [Job(tmp_path, config) for config in configs]
+    assert with_twins(jobs) == jobs
+
+
+def test_interrupted_twins_continue_to_the_same_end(small: Make, tmp_path: Path) -> None:
+    attacks = ("backdoor", "label-flipping")
+    configs = [small(rule="oracle", attack=attack, malicious=0.4, rounds=4) for attack in attacks]
+    file = tmp_path / "run.pt"
+
+    def stop(row: RoundRow) -> None:
+        if row.round == 3:
+            raise KeyboardInterrupt("killed")
+
+    with pytest.raises(KeyboardInterrupt, match="killed"):
+        run_twins(configs, runtime=Runtime(checkpoint_seconds=0), checkpoints=lambda key: file, on_round=stop)
+    resumed = run_twins(configs, checkpoints=lambda key: file)
+    assert all(same(one, run_experiment(config)) for one, config in zip(resumed, configs, strict=True))

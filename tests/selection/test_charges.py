@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from martfl.selection import make_strategy
-from martfl.selection.case import LASTING, charged
 from martfl.selection.charges import Charge, Known, accuse, charge_kinds, find_charges
 from martfl.selection.crowd import Crowd
 from martfl.selection.kinds import Cut
 from martfl.selection.memory import Record
 from martfl.selection.reasons import Code
+from martfl.selection.verdict import LASTING, charged
 
 RULE = make_strategy("evidence")
 SIZE, ROWS = 3000, 120
@@ -207,9 +207,11 @@ def test_a_stage_of_learning_is_long_crisp_and_unlike_the_own_update_and_not_cha
     facts = known(12, 6)
     facts = replace(facts, lengths=np.where(np.arange(18) >= 12, 1.5, 0.0))
     side = np.arange(18) >= 12
-    kind, half, stage = (accuse(RULE, facts, Crowd(0.0, 1.0), Cut(side, 1.0, stage=s), side) for s in (0.0, 0.5, 1.0))
+    kind, half, stage = (
+        accuse(RULE, facts, Crowd(0.0, 1.0), Cut(side, 1.0, stage=s, longer=True), side) for s in (0.0, 0.5, 1.0)
+    )
     assert kind.total > RULE.limit
-    others = [accuse(RULE, facts, Crowd(0.0, 1.0), Cut(side, 1.0, stage=s), ~side) for s in (0.0, 1.0)]
+    others = [accuse(RULE, facts, Crowd(0.0, 1.0), Cut(side, 1.0, stage=s, longer=True), ~side) for s in (0.0, 1.0)]
     assert others[0] == others[1], "the shorter side, whose lengths the coalition could choose, is excused for nothing"
     assert stage.own == stage.length == stage.rarity == 0.0
     assert half.rarity == kind.rarity / 2 and half.harm == kind.harm == stage.harm and stage.majority == kind.majority

@@ -5,13 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from martfl.selection.gains import Gains, gain_now, is_even, mean_and_error, measure, row_weights
+from martfl.selection.gains import Gains, gain_now, is_even, mean_and_error, measure, models_towards, row_weights
 
 FEATURES, CLASSES = 500, 4  # as in the buyer's world
 
 
+def measured(buyer, steps, **options):
+    return measure(buyer, models_towards(buyer.model, np.stack(steps)), buyer.strata, **options)
+
+
 def gain(buyer, steps, **options):
-    found = measure(buyer, buyer.model, steps, **options)
+    found = measured(buyer, steps, **options)
     return mean_and_error(found.rows, found.weights)
 
 
@@ -45,7 +49,7 @@ def test_classes_that_the_root_data_lack_are_not_held_against_anybody(world) -> 
     half = world.buyer(world.around(world.truth, 1), classes=(0, 1))
     away = np.zeros((FEATURES, CLASSES))
     away[:, 3] = world.prototypes[0]  # believes in class 3 where the root data hold class 0
-    found = measure(half, half.model, [world.truth, world.truth + away.ravel()])
+    found = measured(half, [world.truth, world.truth + away.ravel()])
     assert found.cover == 0.5
     mean, _ = mean_and_error(found.rows, found.weights)
     assert mean[0] == pytest.approx(mean[1], rel=1e-6)
@@ -53,7 +57,7 @@ def test_classes_that_the_root_data_lack_are_not_held_against_anybody(world) -> 
 
 def test_a_step_that_breaks_the_model_gives_numbers_all_the_same(world) -> None:
     buyer = world.buyer(world.around(world.truth, 1))
-    found = measure(buyer, buyer.model, [world.truth, np.full_like(world.truth, 1e308)])
+    found = measured(buyer, [world.truth, np.full_like(world.truth, 1e308)])
     assert np.isfinite(found.rows).all()
 
 

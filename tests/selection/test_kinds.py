@@ -4,8 +4,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import spearmanr
 
-from martfl.selection.kinds import LEAST, find_cuts, margins, separation, settle, stage, to_cosines, without_common
+from martfl.selection.kinds import (
+    LEAST,
+    find_cuts,
+    margins,
+    rank_correlation,
+    separation,
+    settle,
+    stage,
+    to_cosines,
+    without_common,
+)
 
 SIZE = 3000
 
@@ -127,7 +138,7 @@ def test_a_scaled_secret_is_no_stage(seed) -> None:
     unlike[bad] += hidden
     unlike /= np.linalg.norm(unlike, axis=1, keepdims=True)
     for rows, logs, members in ((alike, same, np.arange(21) >= 15), (unlike, lengths, bad)):
-        assert stage(rows @ rows.T, logs + 1.2 * members, members) < 0.5
+        assert stage(rows @ rows.T, logs + 1.2 * members, members)[0] < 0.5
 
 
 def test_a_third_of_the_others_cannot_make_a_kind_look_like_a_stage() -> None:
@@ -138,10 +149,25 @@ def test_a_third_of_the_others_cannot_make_a_kind_look_like_a_stage() -> None:
     rows = np.concatenate([rows, decoys / np.linalg.norm(decoys, axis=1, keepdims=True)])
     lengths = np.concatenate([rng.normal(0, 0.05, size=20), np.full(6, 1.2), np.linspace(-3, -2, 6)])
     members = np.isin(np.arange(32), range(20, 26))
-    assert stage(rows @ rows.T, lengths, members) < 0.5
+    assert stage(rows @ rows.T, lengths, members)[0] < 0.5
 
 
 def test_few_others_tell_of_no_stage() -> None:
     rows, lengths = on_one_way(8)
-    assert stage(rows @ rows.T, lengths, np.arange(8) >= 3) == 0.0
-    assert stage(rows @ rows.T, np.zeros(8), np.arange(8) >= 6) == 0.0
+    assert stage(rows @ rows.T, lengths, np.arange(8) >= 3)[0] == 0.0
+    assert stage(rows @ rows.T, np.zeros(8), np.arange(8) >= 6)[0] == 0.0
+
+
+@given(st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=2, max_size=12))
+def test_a_rank_correlation_is_spearmans_and_nothing_where_values_are_constant(pairs) -> None:
+    a, b = np.array(pairs, dtype=float).T
+    wanted = spearmanr(a, b).statistic if np.ptp(a) and np.ptp(b) else 0.0
+    assert rank_correlation(a, b) == pytest.approx(wanted, abs=1e-12)
+
+
+def test_a_cut_says_which_side_is_the_longer() -> None:
+    rows, longer = updates(12, 6), np.arange(18) >= 12
+    lengths = np.where(longer, 1.0, np.linspace(-0.5, 0.0, 18))
+    found = cuts(rows, lengths)
+    assert found and all(cut.longer == bool(cut.members[-1]) for cut in found)
+    assert stage(rows @ rows.T, lengths, longer)[1] and not stage(rows @ rows.T, lengths, ~longer)[1]

@@ -21,6 +21,7 @@ class Progress:
     integers: Tensor | None  # [m] the integer model, where the run aggregates in integers
     state: State  # the rule's
     history: list[RoundRow] = field(default_factory=list)
+    others: list[tuple[float | None, ...]] = field(default_factory=list)  # attack success of twins, round by round
     diverged: bool = False
 
 

@@ -12,12 +12,10 @@ import itertools
 import logging
 import socket
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from types import ModuleType
 
 import martfl
 from martfl.errors import InputError
-from martfl.lab.config import RunConfig
 from martfl.lab.result import RunResult
 from martfl.lab.runtime import Runtime
 from martfl.lab.workers import Done, Job, Listener, Work, failed, in_time, run_job
@@ -75,7 +73,7 @@ def _drive(ray: ModuleType, jobs: Sequence[Job], runtime: Runtime, gpus: float, 
     while True:
         room = AHEAD * _slots(ray, gpus) - len(running)
         for job in itertools.islice(left, max(0, room) if in_time(until) else 0):
-            running[task.remote(job.config, shared)] = job
+            running[task.remote(job, shared)] = job
         if not running:
             return
         ready, _ = ray.wait(list(running), num_returns=1, timeout=10)
@@ -91,15 +89,15 @@ def _slots(ray: ModuleType, gpus: float) -> int:
     return max(1, int(min(rooms)))
 
 
-def _remote(config: RunConfig, runtime: Runtime) -> RunResult:
+def _remote(job: Job, runtime: Runtime) -> list[RunResult]:
     """On a machine of the cluster; nothing is kept there."""
-    return run_job(Job(Path(), config), runtime, resume=False)
+    return run_job(job, runtime, resume=False)
 
 
-def _result(ray: ModuleType, reference: object, job: Job) -> RunResult:
+def _result(ray: ModuleType, reference: object, job: Job) -> list[RunResult]:
     """What came back; a run that killed its worker again and again has failed."""
     try:
-        result: RunResult = ray.get(reference)
+        results: list[RunResult] = ray.get(reference)
     except ray.exceptions.RayError as error:
-        return failed(job.config, error)
-    return result
+        return failed(job, error)
+    return results

@@ -3,32 +3,56 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from martfl.lab.models import Model
+from martfl.lab.models.base import Inputs
 
-FLOATS = 2**28  # activations kept at once
+FLOATS = 2**30  # activations kept at once
 CPU_ROWS = 500
 
 
 @dataclass(frozen=True)
 class Rowset:
-    """Rows on the device with their labels on both sides."""
+    """Rows on the device with their labels on both sides, for models of one architecture."""
 
+    model: Model
     x: Tensor
     y: Tensor  # [r] int64
     labels: np.ndarray  # [r] the same on the host
 
+    @cached_property
+    def laid(self) -> Inputs:
+        """Laid out for one model, once."""
+        return self.model.lay_out(self.x.unsqueeze(0))
 
-def make_rowset(x: np.ndarray, y: np.ndarray, device: torch.device) -> Rowset:
+    def scores(self, flat: Tensor) -> np.ndarray:
+        """[m] -> [r, c] logits, on the host."""
+        if self.model.table and self.x.is_cuda:
+            return np.asarray(self.logits(flat.unsqueeze(0))[0].float().cpu().numpy())
+        return scores_one(self.model, flat, self.x)
+
+    def predict(self, flat: Tensor) -> np.ndarray:
+        """[m] -> [r] predicted classes, on the host."""
+        return np.asarray(self.scores(flat).argmax(axis=1))
+
+    def logits(self, models: Tensor) -> Tensor:
+        """[k, m] -> [k, r, c]: every model over the same rows; can be differentiated by the models."""
+        if not self.model.table or not self.x.is_cuda:
+            return logits_many(self.model, models, self.x)
+        return self.model.stacked(self.model.split(models), _shared(self.laid, len(models)))
+
+
+def make_rowset(model: Model, x: np.ndarray, y: np.ndarray, device: torch.device) -> Rowset:
     """Copy rows to the device; token numbers become int64."""
     rows = torch.from_numpy(np.array(x))
     rows = rows.long() if rows.dtype == torch.int32 else rows
     labels = np.asarray(y, dtype=np.int64)
-    return Rowset(rows.to(device), torch.from_numpy(labels.copy()).to(device), labels)
+    return Rowset(model, rows.to(device), torch.from_numpy(labels.copy()).to(device), labels)
 
 
 @torch.no_grad()
@@ -40,27 +64,25 @@ def scores_one(model: Model, flat: Tensor, x: Tensor) -> np.ndarray:
     return np.asarray(torch.cat(parts).float().cpu().numpy())
 
 
-def predict_one(model: Model, flat: Tensor, x: Tensor) -> np.ndarray:
-    """[m] -> [r] predicted classes, on the host."""
-    return np.asarray(scores_one(model, flat, x).argmax(axis=1))
-
-
 def logits_many(model: Model, models: Tensor, x: Tensor) -> Tensor:
     """[k, m] -> [k, r, c]: every model over the same rows; can be differentiated by the models."""
     if x.device.type == "cpu":
         return torch.stack([model.one(model.split(flat), x) for flat in models])
     params = model.split(models)
     rows = max(1, FLOATS // (model.activation_floats * len(models)))
-    shape = (len(models), -1, *[-1] * (x.dim() - 1))
-    parts = [model.many(params, x[begin : begin + rows].expand(*shape)) for begin in range(0, len(x), rows)]
-    return torch.cat(parts, dim=1)
+    chunks = [model.lay_out(x[at : at + rows].unsqueeze(0)) for at in range(0, len(x), rows)]
+    return torch.cat([model.stacked(params, _shared(laid, len(models))) for laid in chunks], dim=1)
+
+
+def _shared(laid: Inputs, models: int) -> Inputs:
+    """The same rows for all models."""
+    return tuple(part.expand(models, *part.shape[1:]) for part in laid)
 
 
 @dataclass(frozen=True)
 class RowJudge:
     """Judges models on a fixed set of rows; the buyer's judge holds its root rows."""
 
-    model: Model
     rows: Rowset
     num_classes: int
 
@@ -69,7 +91,7 @@ class RowJudge:
         return self.rows.y
 
     def logits(self, models: Tensor) -> Tensor:
-        return logits_many(self.model, models, self.rows.x)
+        return self.rows.logits(models)
 
     def predict(self, models: Tensor) -> Tensor:
         return self.logits(models).argmax(dim=2)

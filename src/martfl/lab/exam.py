@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from torch import Tensor
 from martfl.errors import InputError
 from martfl.lab.attacks import Attack
 from martfl.lab.data import Dataset
-from martfl.lab.evaluate import Rowset, make_rowset, predict_one, scores_one
+from martfl.lab.evaluate import Rowset, make_rowset
 from martfl.lab.metrics import accuracy, macro_f1, roc_auc
 from martfl.lab.models import Model
 from martfl.lab.splits import Split, rows_of
@@ -23,24 +24,28 @@ Measured = dict[str, float | None]
 class Exam:
     """Rows that no rule sees."""
 
-    model: Model
     num_classes: int
     test: Rowset
     validation: Rowset
     probe: Rowset | None  # test rows with the labels that an attacker wants
     own: np.ndarray | None  # the test rows that are the buyer's own; natural splits only
+    others: tuple[Rowset | None, ...] = ()  # probes of further attacks
 
     def measure(self, flat: Tensor) -> Measured:
         """Everything that a round reports of a model, by the names of `RoundRow`."""
         found = self.test_figures(flat)
-        found["validation"] = accuracy(predict_one(self.model, flat, self.validation.x), self.validation.labels)
+        found["validation"] = accuracy(self.validation.predict(flat), self.validation.labels)
         if self.probe is not None:
-            found["asr"] = accuracy(predict_one(self.model, flat, self.probe.x), self.probe.labels)
+            found["asr"] = accuracy(self.probe.predict(flat), self.probe.labels)
         return found
+
+    def other_successes(self, flat: Tensor) -> tuple[float | None, ...]:
+        """The success of each further attack; None where it has no probe."""
+        return tuple(accuracy(probe.predict(flat), probe.labels) if probe else None for probe in self.others)
 
     def test_figures(self, flat: Tensor) -> Measured:
         """Accuracy and F1 on test rows; the area under the curve where there are two classes."""
-        scores, labels = scores_one(self.model, flat, self.test.x), self.test.labels
+        scores, labels = self.test.scores(flat), self.test.labels
         predicted = scores.argmax(axis=1)
         found: Measured = {
             "mta": accuracy(predicted, labels),
@@ -55,17 +60,18 @@ class Exam:
         return found
 
 
-def make_exam(dataset: Dataset, split: Split, attack: Attack, model: Model, device: torch.device) -> Exam:
-    """Lay the rows out on the device."""
+def make_exam(dataset: Dataset, split: Split, attacks: Sequence[Attack], model: Model, device: torch.device) -> Exam:
+    """Lay the rows out on the device; of the attacks, the first is the run's own."""
     if not len(split.validation):
         raise InputError(f"dataset {dataset.name} is too small to hold validation rows")
     held = rows_of(dataset, split.validation)
-    probe = attack.probe(dataset) if attack.probe is not None else None
+    found = [attack.probe(dataset) if attack.probe is not None else None for attack in attacks]
+    probes = [make_rowset(model, rows.x, rows.y, device) if rows is not None else None for rows in found]
     return Exam(
-        model,
         dataset.num_classes,
-        test=make_rowset(dataset.test_x, dataset.test_y, device),
-        validation=make_rowset(held.x, held.y, device),
-        probe=make_rowset(probe.x, probe.y, device) if probe is not None else None,
+        test=make_rowset(model, dataset.test_x, dataset.test_y, device),
+        validation=make_rowset(model, held.x, held.y, device),
+        probe=probes[0],
         own=split.own_test,
+        others=tuple(probes[1:]),
     )

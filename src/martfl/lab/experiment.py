@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ from martfl.lab.metrics import RoundRow, cosine, ground_truth, share
 from martfl.lab.provenance import provenance_of
 from martfl.lab.quantise import integer_change, make_quantiser, start_integers, to_floats
 from martfl.lab.randomness import device_stream, stream
-from martfl.lab.result import RunResult, best_round, key_of, summarise
+from martfl.lab.result import RunResult, best_round, key_of_all, summarise
 from martfl.lab.rules import Decision, RoundView
 from martfl.lab.runtime import Runtime
 from martfl.lab.setup import Setup, make_setup
@@ -39,18 +39,43 @@ def run_experiment(
         >>> result.status, result.rounds, result.mta > 0.2  # chance is 0.1
         ('done', 3, True)
     """
-    setup = make_setup(config, runtime)
-    made = provenance_of(config, trainer=name_of(setup.clients.trainer), device=setup.device)
-    checkpoint = checkpoints(key_of(config, made)) if checkpoints else None
-    progress = load_progress(checkpoint, setup.device) or _start(setup)
-    while not _finished(progress, config):
+    return run_twins([config], runtime=runtime, checkpoints=checkpoints, on_round=on_round)[0]
+
+
+def run_twins(
+    configs: Sequence[RunConfig],
+    *,
+    runtime: Runtime = Runtime(),
+    checkpoints: Callable[[str], Path] | None = None,
+    on_round: Callable[[RoundRow], None] | None = None,
+) -> list[RunResult]:
+    """Runs that train alike and differ in the attack whose success is measured: one training, a result each."""
+    setup = make_setup(configs[0], runtime, twins=configs[1:])
+    made = [provenance_of(one, trainer=name_of(setup.clients.trainer), device=setup.device) for one in configs]
+    checkpoint = checkpoints(key_of_all(configs, made)) if checkpoints else None
+    progress, saved = load_progress(checkpoint, setup.device) or _start(setup), time.monotonic()
+    while not _finished(progress, configs[0]):
         row = _round(setup, progress)
         progress.history.append(row)
         if on_round is not None:
             on_round(row)
-        if checkpoint is not None and len(progress.history) % runtime.checkpoint_every == 0:
+        if checkpoint is not None and time.monotonic() - saved >= runtime.checkpoint_seconds:
             save_progress(checkpoint, progress)
-    return summarise(config, progress.history, diverged=progress.diverged, made=made)
+            saved = time.monotonic()
+    return [
+        summarise(one, history, diverged=progress.diverged, made=by)
+        for one, by, history in zip(configs, made, _histories(progress, len(configs)), strict=True)
+    ]
+
+
+def _histories(progress: Progress, runs: int) -> Iterator[list[RoundRow]]:
+    """The rounds of a run and of its twins, which differ in the attack's success."""
+    yield progress.history
+    for twin in range(runs - 1):
+        yield [
+            dataclasses.replace(row, asr=found[twin] if found else None)
+            for row, found in zip(progress.history, progress.others, strict=True)
+        ]
 
 
 def _start(setup: Setup) -> Progress:
@@ -89,6 +114,9 @@ def _round(setup: Setup, progress: Progress) -> RoundRow:
     row = _judge_decision(setup, decision, updates, index)
     if index + 1 == setup.config.rounds or (index + 1) % setup.config.eval_every == 0 or progress.diverged:
         row = dataclasses.replace(row, **_evaluate(setup, progress, plain))  # type: ignore[arg-type]
+        progress.others.append(() if progress.diverged else setup.exam.other_successes(progress.model))
+    else:
+        progress.others.append(())
     return dataclasses.replace(row, seconds=time.perf_counter() - began, rule_seconds=rule_seconds)
 
 

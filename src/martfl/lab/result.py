@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
@@ -88,6 +89,12 @@ def key_of(config: RunConfig, made: Provenance) -> str:
         True
     """
     return f"{config.identity()}-{made.code}"
+
+
+def key_of_all(configs: Sequence[RunConfig], made: Sequence[Provenance]) -> str:
+    """The name of what this code makes of runs that are made together."""
+    keys = [key_of(config, by) for config, by in zip(configs, made, strict=True)]
+    return keys[0] if len(keys) == 1 else hashlib.sha256(" ".join(keys).encode()).hexdigest()[:32]
 
 
 def best_round(history: Sequence[RoundRow]) -> int | None:

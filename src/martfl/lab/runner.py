@@ -9,7 +9,8 @@ from pathlib import Path
 
 from martfl.errors import InputError
 from martfl.lab.config import RunConfig
-from martfl.lab.result import RunResult
+from martfl.lab.result import RunResult, key_of_all
+from martfl.lab.rules import make_rule
 from martfl.lab.runtime import Runtime
 from martfl.lab.store import Store
 from martfl.lab.suite import check_runs
@@ -63,7 +64,7 @@ def run_jobs(
     left = unfinished(jobs)
     told.begin(total=len(left), skipped=len(jobs) - len(left))
     if left:
-        collect(work(left, runtime, told), told)
+        collect(work(with_twins(left), runtime, told), told)
 
 
 def unfinished(jobs: Sequence[Job]) -> list[Job]:
@@ -78,15 +79,34 @@ def unfinished(jobs: Sequence[Job]) -> list[Job]:
     return list(left.values())
 
 
+def with_twins(jobs: Sequence[Job]) -> list[Job]:
+    """The same with runs that train alike as one: a rule that looks at no attacker trains alike under all attacks."""
+    groups: dict[str, list[Job]] = {}
+    for job in jobs:
+        groups.setdefault(_training(job.config), []).append(job)
+    return [dataclasses.replace(first, twins=tuple(twins)) for first, *twins in groups.values()]
+
+
+def _training(config: RunConfig) -> str:
+    """What a run trains on, in a text; that of a rule that looks at attackers names the attack."""
+    plain = dataclasses.replace(config.filled(), label="")
+    if make_rule(config.rule, **config.rule_params).honest_only:
+        plain = dataclasses.replace(plain, attack="", attack_params={})
+    return repr(plain)
+
+
 def collect(work: Iterable[Done], told: Listener) -> None:
     """Keep every result as it comes; an interruption leaves those that have come."""
     touched: set[Path] = set()
     try:
-        for job, result in work:
-            Store(job.folder).append(result)
-            job.checkpoint(result.key).unlink(missing_ok=True)
-            touched.add(job.folder)
-            told.done(result)
+        for job, results in work:
+            for one, result in zip(job.all, results, strict=True):
+                Store(one.folder).append(result)
+                touched.add(one.folder)
+                told.done(result)
+            job.checkpoint(
+                key_of_all([result.config for result in results], [result.made for result in results])
+            ).unlink(missing_ok=True)
     finally:
         for folder in touched:
             Store(folder).compact()

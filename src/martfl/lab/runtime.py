@@ -14,4 +14,4 @@ class Runtime:
     memory_share: float = 1.0  # of what is free, where no number is given
     workers: int | None = None
     data: Path | None = None
-    checkpoint_every: int = 10  # rounds
+    checkpoint_seconds: float = 20.0  # between two of them

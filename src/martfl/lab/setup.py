@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -85,22 +87,29 @@ def check_run(config: RunConfig) -> tuple[Rule, Attack, int]:
     return rule, attack, providers
 
 
-def make_setup(config: RunConfig, runtime: Runtime) -> Setup:
-    """Load, divide, poison and lay out the data; build the model, the trainer and the judges."""
+def make_setup(config: RunConfig, runtime: Runtime, twins: Sequence[RunConfig] = ()) -> Setup:
+    """Load, divide, poison and lay out the data; build the model, the trainer and the judges.
+
+    Twins are measured beside the run: the success of their attacks on its model.
+    """
     rule, attack, providers = check_run(config)
     device = prepare_device(runtime.device, precision=config.precision)
     dataset = load_dataset(config.dataset, folder=runtime.data)
     model = make_model(config.filled().model or "", dataset)
     split = make_split(dataset, config, providers=providers, acquirer=rule.server_driven)
-    attack = attack.aim(split.root_classes) if attack.aim is not None else attack
+    attack, *others = (
+        one.aim(split.root_classes) if one.aim is not None else one
+        for one in (attack, *(make_attack(twin.attack, **twin.attack_params) for twin in twins))
+    )
+    attack = dataclasses.replace(attack, trains=False, craft=None) if rule.honest_only else attack
     root = _root_rows(dataset, split, config)
     who = providers_that_train(dataset, split, attack, config.seed)
     who += [Client(ACQUIRER, root)] if rule.server_driven else []
     clients = make_clients(who, model, config, device=device, runtime=runtime)
-    exam = make_exam(dataset, split, attack, model, device)
-    judge = RowJudge(model, make_rowset(root.x, root.y, device), dataset.num_classes)
+    exam = make_exam(dataset, split, [attack, *others], model, device)
+    judge = RowJudge(make_rowset(model, root.x, root.y, device), dataset.num_classes)
     leak = config.rule_params.get("baseline_data") == "test"
-    test_judge = RowJudge(model, exam.test, dataset.num_classes) if leak else None
+    test_judge = RowJudge(exam.test, dataset.num_classes) if leak else None
     return Setup(config, device, rule, attack, model, split, clients, judge, test_judge, exam)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from martfl.lab.config import RunConfig
-from martfl.lab.experiment import run_experiment
+from martfl.lab.experiment import run_twins
 from martfl.lab.metrics import RoundRow
 from martfl.lab.provenance import UNKNOWN
 from martfl.lab.result import RunResult, key_of
@@ -31,6 +31,11 @@ class Job:
     folder: Path
     config: RunConfig
     also: tuple[Path, ...] = ()
+    twins: tuple[Job, ...] = ()  # that are made with it
+
+    @property
+    def all(self) -> tuple[Job, ...]:
+        return (self, *self.twins)
 
     def checkpoint(self, key: str) -> Path:
         """Where it keeps its progress."""
@@ -49,29 +54,29 @@ class Listener:
     def done(self, result: RunResult) -> None: ...
 
 
-Done = tuple[Job, RunResult]
+Done = tuple[Job, list[RunResult]]  # of the job and its twins
 Work = Callable[[Sequence[Job], Runtime, Listener], Iterator[Done]]
 
 
-def run_job(job: Job, runtime: Runtime, listener: Listener | None = None, *, resume: bool = True) -> RunResult:
-    """One run to its result; an error becomes one with the status `failed`."""
+def run_job(job: Job, runtime: Runtime, listener: Listener | None = None, *, resume: bool = True) -> list[RunResult]:
+    """A run and its twins to their results; an error becomes results with the status `failed`."""
     told = listener or Listener()
     told.start(job.config)
     try:
-        return run_experiment(
-            job.config,
+        return run_twins(
+            [one.config for one in job.all],
             runtime=runtime,
             checkpoints=job.checkpoint if resume else None,
             on_round=lambda row: told.round(job.config, row),
         )
     except Exception as error:  # one broken run must not take the others with it
-        return failed(job.config, error)
+        return failed(job, error)
 
 
-def failed(config: RunConfig, error: Exception) -> RunResult:
-    """A run that raised."""
-    message = f"{type(error).__name__}: {error}"
-    return RunResult(config.filled(), "failed", key=key_of(config, UNKNOWN), error=message)
+def failed(job: Job, error: Exception) -> list[RunResult]:
+    """Of a job that raised."""
+    message, configs = f"{type(error).__name__}: {error}", [one.config for one in job.all]
+    return [RunResult(one.filled(), "failed", key=key_of(one, UNKNOWN), error=message) for one in configs]
 
 
 def in_time(until: float | None) -> bool:
@@ -99,7 +104,7 @@ def processes(count: int, until: float | None = None) -> Work:
         shared = dataclasses.replace(runtime, memory_share=1 / count, workers=runtime.workers or cores)
         context = multiprocessing.get_context("spawn")
         pool = ProcessPoolExecutor(count, mp_context=context, initializer=torch.set_num_threads, initargs=(cores,))
-        left, running = iter(jobs), dict[Future[RunResult], Job]()
+        left, running = iter(jobs), dict[Future[list[RunResult]], Job]()
         try:
             while _begin(pool, left, running, count, shared, until):
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
@@ -115,7 +120,7 @@ def processes(count: int, until: float | None = None) -> Work:
 def _begin(
     pool: ProcessPoolExecutor,
     left: Iterator[Job],
-    running: dict[Future[RunResult], Job],
+    running: dict[Future[list[RunResult]], Job],
     count: int,
     runtime: Runtime,
     until: float | None,

@@ -1,6 +1,5 @@
 """What an epoch brings before anything is judged: scores of everybody, and what was delivered."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 from martfl.arrays import Floats
 from martfl.selection.memory import Memory
 from martfl.selection.strategy import Buyer, Vector
-from martfl.selection.vectors import norm, sketches, ties
+from martfl.selection.vectors import Matrix, compare, norm, norms, scale_rows, stack
 
 SAME = 0.999  # cosine from which two updates are one; no two that were trained apart come near it
 
@@ -33,9 +32,10 @@ class Basket:
     """What was delivered and has a direction."""
 
     places: tuple[int, ...]  # [k] among the providers
-    units: tuple[Vector, ...]  # [k] of length 1
+    units: Matrix  # [k, m] of length 1; None where nothing was delivered
     lengths: Floats  # [k]
     sketches: Floats  # [k, d] of the units
+    own: Floats  # [k] cosines with the buyer's own update
     ties: Floats  # [k] what each has in common with another, against random signs
     copies: NDArray[np.bool_]  # [k] whether an earlier one is the same
 
@@ -53,15 +53,26 @@ def ask(buyer: Buyer, memory: Memory) -> Scores:
     return Scores(own, buyer.score(step))
 
 
-def unpack_basket(delivered: Mapping[int, Vector], *, seed: int, size: int) -> Basket:
+def unpack_basket(delivered: Mapping[int, Vector], own: Vector, *, seed: int, size: int) -> Basket:
     """Directions and lengths; what is zero or not finite has none."""
-    lengths = {i: norm(vector) for i, vector in delivered.items()}
-    places = tuple(i for i in sorted(delivered) if math.isfinite(lengths[i]) and lengths[i] > 0)
-    units = tuple(delivered[i] / lengths[i] for i in places)
-    small = sketches(units, seed=seed, size=size)
-    near = np.tril(small @ small.T > SAME, k=-1) if places else np.zeros((0, 0), dtype=bool)
-    copies = np.asarray(near.any(axis=1), dtype=bool)
-    apart = ties([unit for unit, copy in zip(units, copies, strict=True) if not copy])
+    places, lengths, units = _directions(delivered)
+    if not places:
+        return Basket((), None, lengths, np.empty((0, 0)), lengths, lengths, np.zeros(0, dtype=bool))
+    found = compare(units, own, seed=seed, size=size)
+    copies = np.asarray(np.tril(found.cosines > SAME, k=-1).any(axis=1), dtype=bool)
     common = np.zeros(len(places))
-    common[~copies] = apart
-    return Basket(places, units, np.array([lengths[i] for i in places]), small, common, copies)
+    common[~copies] = found[~copies].ties()
+    return Basket(places, units, lengths, found.sketches, found.reference, common, copies)
+
+
+def _directions(delivered: Mapping[int, Vector]) -> tuple[tuple[int, ...], Floats, Matrix]:
+    """(places [k], lengths [k], units [k, m]) of what has a direction."""
+    order = sorted(delivered)
+    if not order:
+        return (), np.zeros(0), None
+    units = stack([delivered[i] for i in order])
+    lengths = norms(units)
+    sound = np.isfinite(lengths) & (lengths > 0)
+    units = units if sound.all() else units[np.flatnonzero(sound)]
+    scale_rows(units, 1.0 / lengths[sound])
+    return tuple(i for i, good in zip(order, sound, strict=True) if good), lengths[sound], units

@@ -139,8 +139,7 @@ def charge_sides(rule: Parameters, known: Known, crowd: Crowd, cut: Cut) -> list
 
 def accuse(rule: Parameters, known: Known, crowd: Crowd, cut: Cut, side: Mask) -> Accusation:
     """The five findings against one side; who is further on its way is crisp, long and unlike the buyer by nature."""
-    further = rule.uses("stage") and float(np.median(known.lengths[side])) > float(np.median(known.lengths[~side]))
-    kind = 1.0 - cut.stage if further else 1.0
+    kind = 1.0 - cut.ahead(side) if rule.uses("stage") else 1.0
     return Accusation(
         harm=_harm(rule, known, crowd, side) if rule.uses("harm") else 0.0,
         own=kind * _own(rule, known, side) if rule.uses("own") and known.even else 0.0,
@@ -158,7 +157,7 @@ def _rarity(rule: Parameters, known: Known, cut: Cut, side: Mask) -> float:
     most = math.log(1.0 / (rule.rare if known.even else math.sqrt(rule.rare)))
     if cut.alike is None:
         return cut.crispness * most
-    return min(float(log_e(-cut.alike)), most) if (side == cut.members).all() else 0.0
+    return min(float(log_e(-cut.alike)), most) if cut.holds(side) else 0.0
 
 
 def _harm(rule: Parameters, known: Known, crowd: Crowd, side: Mask) -> float:

@@ -7,7 +7,6 @@ data lack are left out of the comparison: the root data cannot judge what they d
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +16,7 @@ from scipy.special import softmax
 from martfl.arrays import Floats
 from martfl.selection.crowd import find_crowd
 from martfl.selection.strategy import Buyer, Vector
+from martfl.selection.vectors import Matrix, stack
 
 STEP = 0.25  # of the way towards an update
 FEW = 20.0  # rows of a class at which it has half of a large class's weight
@@ -34,10 +34,18 @@ class Gains:
     classes: int  # of the task; 0 where it has none
 
 
-def measure(buyer: Buyer, point: Vector, steps: Sequence[Vector], *, centre: bool = True) -> Gains:
-    """The gains of moving from `point` along each of the steps."""
-    models = [point, *(point + STEP * step for step in steps)]
-    logits, strata = buyer.logits(models), buyer.strata
+def models_towards(point: Vector, steps: Matrix, *, length: float = 1.0, less: Vector = 0.0) -> Matrix:
+    """[k + 1, m] the point, and from there a part of the way along length·step − less for each of the steps [k, m]."""
+    models = stack(steps, above=1)
+    models[1:] *= STEP * length
+    models[1:] += point - STEP * less
+    models[0] = point
+    return models
+
+
+def measure(buyer: Buyer, models: Matrix, strata: NDArray[np.int64] | None, *, centre: bool = True) -> Gains:
+    """The gains of models against the first of them, from `models_towards`, on rows of these strata."""
+    logits = buyer.logits(models)
     if logits is None or strata is None:
         good = np.asarray(buyer.goodness(models), dtype=np.float64)
         rows = (good[1:] - good[0]) / STEP

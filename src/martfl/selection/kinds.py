@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import spearmanr
 
 from martfl.arrays import Floats
 from martfl.selection.crowd import best_cut
@@ -46,6 +45,15 @@ class Cut:
     crispness: float  # of a cut by direction: 0 as honest ones may be, 1 as they are not
     alike: float | None = None  # of the longest ones: by how many deviations they are more alike than honest ones
     stage: float = 0.0  # how far the sides are stages of learning and no kinds, 0 to 1
+    longer: bool = False  # whether the members are the longer side, and not the others
+
+    def ahead(self, side: Mask) -> float:
+        """How far a side is excused for being further on its way: the longer one, where the sides are stages."""
+        return self.stage if self.holds(side) == self.longer else 0.0
+
+    def holds(self, side: Mask) -> bool:
+        """Whether that side is the members, and not the others."""
+        return bool((side == self.members).all())
 
 
 def find_cuts(gram: Floats, lengths: Floats) -> list[Cut]:
@@ -59,25 +67,39 @@ def find_cuts(gram: Floats, lengths: Floats) -> list[Cut]:
     for start in [*_along_components(rest), long]:
         side = _named(settle(cosines, start))
         if _large(side) and (apart := separation(cosines, side)) >= APART:
-            found[side.tobytes()] = Cut(side, _ramp(apart, COMMON, CRISP), stage=stage(gram, lengths, side))
+            found[side.tobytes()] = Cut(side, _ramp(apart, COMMON, CRISP), None, *stage(gram, lengths, side))
     if np.ptp(lengths) > TINY and (alike := (errors - ALIKE) / ALIKE_SPREAD) >= A_KIND:
-        found[b"long"] = Cut(long, 0.0, alike, stage(gram, lengths, long))
+        found[b"long"] = Cut(long, 0.0, alike, *stage(gram, lengths, long))
     return list(found.values())
 
 
-def stage(gram: Floats, lengths: Floats, side: Mask) -> float:
-    """How far the sides of a cut are stages of learning: 1 where the longer are the closer to the longer side.
+def stage(gram: Floats, lengths: Floats, side: Mask) -> tuple[float, bool]:
+    """(how far the sides of a cut are stages of learning, whether the side is the longer one).
 
-    Closer by themselves, and closer than to their own side: who has less noise is closer to everybody.
+    1 where those of the shorter side are the closer to the longer one the longer they are: closer by themselves, and
+    closer than to their own side, since who has less noise is closer to everybody.
     """
-    short = side if np.median(lengths[side]) <= np.median(lengths[~side]) else ~side
+    longer = bool(np.median(lengths[side]) > np.median(lengths[~side]))
+    short = ~side if longer else side
     if short.sum() < TOLD or lengths[short].std() < UNLIKE:
-        return 0.0
+        return 0.0, longer
     within = gram[np.ix_(short, short)]
     toward = gram[np.ix_(short, ~short)].mean(axis=1)
     among = (within.sum(axis=1) - np.diag(within)) / (short.sum() - 1)
-    trend = min(float(spearmanr(lengths[short], values).statistic) for values in (toward, toward - among))
-    return _ramp(trend, KIND_TREND, STAGE_TREND)
+    trend = min(rank_correlation(lengths[short], values) for values in (toward, toward - among))
+    return _ramp(trend, KIND_TREND, STAGE_TREND), longer
+
+
+def rank_correlation(a: Floats, b: Floats) -> float:
+    """Spearman's, equals sharing their ranks; 0 where one of them is constant."""
+    first, second = (ranks - ranks.mean() for ranks in (_ranks(a), _ranks(b)))
+    spread = math.sqrt(float((first**2).sum() * (second**2).sum()))
+    return float(first @ second) / spread if spread > 0 else 0.0
+
+
+def _ranks(values: Floats) -> Floats:
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[places])
 
 
 def longest(cosines: Floats, lengths: Floats) -> tuple[Mask, float]:

@@ -1,12 +1,25 @@
-"""Vectors of numpy or torch as the rules need them: lengths, cosines, and sketches that keep cosines."""
+"""Vectors of numpy or torch as the rules need them: lengths, cosines, and sketches that keep cosines.
+
+Many vectors are one matrix [k, m], wherever they lie. What is asked of it is added up in blocks of columns in double
+precision, so that no wide copy of the whole is made, and read by the host at the end, once: on an accelerator every
+number that is read by itself costs more than computing it.
+"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from martfl.arrays import Floats
 from martfl.selection.strategy import Vector
+
+Matrix = Any  # [k, m], of numpy or torch
+
+COLUMNS = 1 << 15  # that are widened at once: they fit into a processor's cache
+COLUMNS_ELSEWHERE = 1 << 20  # an accelerator wants few, large steps
 
 
 def norm(vector: Vector) -> float:
@@ -20,23 +33,83 @@ def cosine(a: Vector, b: Vector) -> float:
     return float(a @ b) / lengths if lengths > 0 else 0.0
 
 
-def ties(units: Sequence[Vector]) -> Floats:
-    """[k] how much each has in common with the one that it is closest to, or most opposed to, in deviations.
-
-    Under random signs  a·b = Σ ±|a_i b_i|  deviates by  √(Σ a_i² b_i²), whatever the lengths of the coordinates are.
-    """
-    squares = [unit * unit for unit in units]
-    found = np.zeros((len(units), len(units)))
-    for i in range(len(units)):
-        for j in range(i):
-            spread = math.sqrt(max(float(squares[i] @ squares[j]), 1e-300))
-            found[i, j] = found[j, i] = abs(float(units[i] @ units[j])) / spread
-    return np.asarray(found.max(axis=1)) if len(units) > 1 else np.zeros(len(units))
-
-
 def to_floats(vector: Vector) -> Floats:
     """A float64 copy in numpy, wherever the vector lies."""
     return np.array(vector.cpu().numpy() if hasattr(vector, "cpu") else vector, dtype=np.float64)
+
+
+def stack(vectors: Sequence[Vector], *, above: int = 0) -> Matrix:
+    """[above + k, m] a copy of the vectors, below so many rows that are yet to be filled; k ≥ 1."""
+    shape = (above + len(vectors), len(vectors[0]))
+    whole = vectors[0].new_empty(shape) if _is_tensor(vectors[0]) else np.empty(shape, vectors[0].dtype)
+    for place, vector in enumerate(vectors, start=above):
+        whole[place] = vector
+    return whole
+
+
+def norms(matrix: Matrix) -> Floats:
+    """[k] lengths of the rows; NaN or infinite where an entry is."""
+    total = _zeros(matrix, 1)
+    for columns in _blocks(matrix):
+        wide = _wide(matrix[:, columns])
+        total[:, 0] += (wide * wide).sum(1)
+    return np.sqrt(to_floats(total)[:, 0])
+
+
+def scale_rows(matrix: Matrix, factors: Floats) -> None:
+    """Every row times its factor, in place."""
+    matrix *= (matrix.new_tensor(factors) if _is_tensor(matrix) else factors.astype(matrix.dtype))[:, None]
+
+
+def weighted_sum(matrix: Matrix, weights: Floats) -> Vector:
+    """[m] Σ w_i · row_i over the weights that are not 0; row by row, since matrix products may round more."""
+    total = matrix[0] * 0.0
+    for row in np.flatnonzero(weights):
+        total += matrix[int(row)] * float(weights[row])
+    return total
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """What k directions have in common with each other and with a reference."""
+
+    sketches: Floats  # [k, d]
+    cosines: Floats  # [k, k]
+    chance: Floats  # [k, k] what the cosines would deviate by if signs were random
+    reference: Floats  # [k] cosines with the reference; 0 where that is zero
+
+    def ties(self) -> Floats:
+        """[k] how much each has in common with the one that it is closest to, or most opposed to, in deviations.
+
+        Under random signs  a·b = Σ ±|a_i b_i|  deviates by  √(Σ a_i² b_i²), whatever the lengths of the coordinates.
+        """
+        if len(self.cosines) < 2:
+            return np.zeros(len(self.cosines))
+        found = np.abs(self.cosines) / np.maximum(self.chance, 1e-150)
+        np.fill_diagonal(found, 0.0)
+        return np.asarray(found.max(axis=1))
+
+    def __getitem__(self, rows: Any) -> "Likeness":
+        pairs = np.ix_(rows, rows)
+        return Likeness(self.sketches[rows], self.cosines[pairs], self.chance[pairs], self.reference[rows])
+
+
+def compare(units: Matrix, reference: Vector, *, seed: int, size: int) -> Likeness:
+    """All that is asked of k ≥ 1 directions of length 1, in one pass and with one transfer to the host."""
+    k, m = units.shape
+    found = _zeros(units, 2 * k + 2 + min(size, m))
+    for columns in _blocks(units, size):
+        wide, beside = _wide(units[:, columns]), _wide(reference[columns])
+        squares = wide * wide
+        found[:, :k] += wide @ wide.T
+        found[:, k : 2 * k] += squares @ squares.T
+        found[:, 2 * k] += wide @ beside
+        found[:, 2 * k + 1] += beside @ beside
+        _fold(wide, columns, found[:, 2 * k + 2 :], seed=seed, parameters=m)
+    host = to_floats(found)
+    length = math.sqrt(host[0, 2 * k + 1])
+    along = host[:, 2 * k] / length if length > 0 else np.zeros(k)
+    return Likeness(host[:, 2 * k + 2 :], host[:, :k], np.sqrt(host[:, k : 2 * k]), along)
 
 
 def sketches(vectors: Sequence[Vector], *, seed: int, size: int) -> Floats:
@@ -47,16 +120,56 @@ def sketches(vectors: Sequence[Vector], *, seed: int, size: int) -> Floats:
     """
     if not len(vectors):
         return np.empty((0, 0))
-    first = vectors[0]
-    if len(first) <= size:
-        return np.stack([to_floats(vector) for vector in vectors])
-    raw = np.random.default_rng(seed).integers(0, 2, len(first), dtype=np.int8) * 2 - 1
-    signs = first.new_tensor(raw) if hasattr(first, "new_tensor") else raw.astype(first.dtype)
-    return np.stack([to_floats(_fold(vector * signs, size)) for vector in vectors])
+    m = len(vectors[0])
+    found = _zeros(vectors[0][None], min(size, m), rows=len(vectors))
+    for place, vector in enumerate(vectors):
+        for columns in _blocks(vector[None], size):
+            _fold(_wide(vector[None, columns]), columns, found[place : place + 1], seed=seed, parameters=m)
+    return to_floats(found)
 
 
-def _fold(vector: Vector, size: int) -> Vector:
-    whole = len(vector) // size * size
-    folded = vector[:whole].reshape(-1, size).sum(0)
-    folded[: len(vector) - whole] += vector[whole:]
-    return folded
+def _fold(wide: Matrix, columns: slice, into: Matrix, *, seed: int, parameters: int) -> None:
+    """Add a block of columns, which begins at a multiple of the sketches' size, to the sketches; `wide` is used up."""
+    k, size = into.shape
+    if parameters > size:
+        wide *= _signs(seed, parameters, wide.device if _is_tensor(wide) else None)[columns]
+    whole = wide.shape[1] // size * size
+    into += wide[:, :whole].reshape(k, -1, size).sum(1)
+    into[:, : wide.shape[1] - whole] += wide[:, whole:]
+
+
+@lru_cache(maxsize=2)
+def _signs(seed: int, size: int, device: Any) -> Vector:
+    """[size] of ±1 in a byte each, on a device of torch, or None for numpy; kept, since epochs share them."""
+    raw = np.random.default_rng(seed).integers(0, 2, size, dtype=np.int8) * np.int8(2) - np.int8(1)
+    if device is None:
+        return raw
+    import torch  # it is here already: its vectors are
+
+    return torch.from_numpy(raw).to(device)
+
+
+def _blocks(matrix: Matrix, multiple: int = 1) -> Iterator[slice]:
+    """Columns in blocks, each as wide as a multiple of so many."""
+    most = COLUMNS if not _is_tensor(matrix) or matrix.device.type == "cpu" else COLUMNS_ELSEWHERE
+    width = max(1, most // multiple) * multiple
+    for begin in range(0, matrix.shape[1], width):
+        yield slice(begin, begin + width)
+
+
+def _zeros(like: Matrix, columns: int, *, rows: int | None = None) -> Matrix:
+    """[k, columns] of zeros in double precision, where `like` lies."""
+    shape = (len(like) if rows is None else rows, columns)
+    return like[:0].double().new_zeros(shape) if _is_tensor(like) else np.zeros(shape)
+
+
+def _wide(values: Matrix) -> Matrix:
+    """A copy in double precision."""
+    if not _is_tensor(values):
+        return values.astype(np.float64)
+    wide = values.double()
+    return wide.clone() if wide is values else wide
+
+
+def _is_tensor(values: Any) -> bool:
+    return hasattr(values, "new_tensor")

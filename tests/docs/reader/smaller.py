@@ -37,7 +37,6 @@ SMALLER = {  # the whole command line → what is put behind it; the first that 
     rf"{LAB} run experiments/selection-poisoned-root.*": f"{TINY_RUN} --only attack=none --only root_poisoned=0.1",
     rf"{LAB} run experiments/selection-strong.*": f"{TINY_RUN} --only malicious=0.2",
     rf"{LAB} run experiments/selection-noniid.*": TINY_RUN,
-    rf"{LAB} run experiments/selection-attacks.* --only rule=.*": f"{TINY} --only malicious=0.3 --only attack=backdoor",
     rf"{LAB} run experiments/sketch.*": f"{TINY} --only attack=sybil {ONE_DATASET}",
     rf"{LAB} run experiments/.* --only rule=.*": f"{TINY} --only malicious=0.3",
     rf"{LAB} run experiments/.*": f"{TINY_RUN} --only malicious=0.3",

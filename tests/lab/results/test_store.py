@@ -20,7 +20,7 @@ from martfl.lab.provenance import UNKNOWN, Provenance, revision
 from martfl.lab.records import to_json
 from martfl.lab.result import RunResult, key_of, summarise
 from martfl.lab.store import COLUMNS, Store
-from martfl.lab.workers import failed
+from martfl.lab.workers import Job, failed
 
 Make = Callable[..., RunConfig]
 
@@ -85,7 +85,7 @@ def test_a_run_of_changed_code_counts_as_not_done(store: Store, small: Make) -> 
 
 
 def test_a_failed_run_counts_as_not_done(store: Store, small: Make) -> None:
-    store.append(failed(small(), ValueError("no luck")))
+    store.append(*failed(Job(store.folder, small()), ValueError("no luck")))
     (found,) = store.records()
     assert (found.status, found.error, found.made) == ("failed", "ValueError: no luck", UNKNOWN)
     assert not store.finished()

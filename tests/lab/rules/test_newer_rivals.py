@@ -138,7 +138,7 @@ def test_two_groups_are_found_and_equals_stay_together() -> None:
 def test_the_root_datas_loss_can_be_differentiated_for_a_real_model() -> None:
     digits = load_dataset("digits")
     model = make_model("mlp", digits)
-    judge = RowJudge(model, make_rowset(digits.train_x[:50], digits.train_y[:50], torch.device("cpu")), 10)
+    judge = RowJudge(make_rowset(model, digits.train_x[:50], digits.train_y[:50], torch.device("cpu")), 10)
     flat = model.start(np.random.default_rng(0))
     loss, gradient = root_loss(judge, flat)
     along = gradient / gradient.norm()

@@ -16,7 +16,7 @@ from martfl.lab.runner import run_all
 from martfl.lab.runtime import Runtime
 from martfl.lab.store import Store
 from martfl.lab.suite import load_experiment, select
-from martfl.lab.workers import failed
+from martfl.lab.workers import Job, failed
 
 FILE = """
 title = "Small"
@@ -104,7 +104,7 @@ def test_order_and_figures_follow_the_file(stored) -> None:
 def test_a_failed_run_is_counted_and_left_out(file, tmp_path) -> None:
     first, *others = load_experiment(file).runs
     store = Store(tmp_path / "small")
-    store.append(failed(first, MemoryError("no memory")))
+    store.append(failed(Job(tmp_path, first), MemoryError("no memory"))[0])
     for run in others:
         store.append(made_up(run))
     grid = render_table(load_results(file, out=tmp_path))

@@ -12,9 +12,15 @@ import torch
 from torch import Tensor
 
 Params = list[Tensor]
+Inputs = tuple[Tensor, ...]
 Shape = tuple[int, ...]
 
 Context = Any  # torch's, on which `forward` leaves what `backward` takes
+
+
+def as_they_are(x: Tensor) -> Inputs:
+    """Rows that need no laying out."""
+    return (x,)
 
 
 @dataclass(frozen=True)
@@ -37,19 +43,26 @@ class Model:
 
     `one` maps (parameters, rows [b, …]) to logits [b, c]; `many` maps parameters with a leading axis n and rows
     [n, b, …] to [n, b, c], each model seeing its own rows. Both take raw dataset rows. The two must agree, which
-    the tests check. `table` says that the first weight is an embedding table looked up by token numbers.
+    the tests check. What of the rows does not depend on the parameters is done by `lay_out`, for many steps at once
+    if need be, and `stacked` does the rest. `table` says that the first weight is an embedding table looked up by token
+    numbers.
     """
 
     name: str
     weights: tuple[Weight, ...]
     one: Callable[[Params, Tensor], Tensor]
-    many: Callable[[Params, Tensor], Tensor]
+    stacked: Callable[[Params, Inputs], Tensor]
     activation_floats: int  # kept for one row during training; the memory cap counts with it
     table: bool = False
+    lay_out: Callable[[Tensor], Inputs] = as_they_are  # [..., n, b, …] -> tensors [..., n, …]
 
     @property
     def size(self) -> int:
         return sum(weight.size for weight in self.weights)
+
+    def many(self, params: Params, x: Tensor) -> Tensor:
+        """[n, …] parameters and [n, b, …] rows to logits [n, b, c]."""
+        return self.stacked(params, self.lay_out(x))
 
     def split(self, flat: Tensor) -> Params:
         """Views of a flat vector [m], or of stacked vectors [n, m], in the shapes of the weights."""

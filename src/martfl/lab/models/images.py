@@ -11,8 +11,8 @@ from torch.nn import functional as F
 
 from martfl.errors import InputError
 from martfl.lab.data.base import Dataset
-from martfl.lab.models.base import Model, Params, Weight, conv, dense
-from martfl.lab.models.layers import conv_many, conv_one, linear_many, pool_relu_many, pool_relu_one
+from martfl.lab.models.base import Inputs, Model, Params, Weight, conv, dense
+from martfl.lab.models.layers import conv_one, conv_pool_many, linear_many, pool_relu_one
 from martfl.lab.models.windows import filled_up
 
 Scale = tuple[tuple[float, ...], tuple[float, ...]]  # mean and deviation by channel
@@ -45,10 +45,10 @@ def _head_one(params: Params, hidden: Tensor) -> Tensor:
     return torch.addmm(params[-1], hidden, params[-2])
 
 
-def _many(params: Params, x: Tensor, *, convs: int, scale: Scale) -> Tensor:
-    hidden = _normal(x, scale).to(params[0].dtype)  # [n, b, h, w, c]
+def _stacked(params: Params, inputs: Inputs, *, convs: int, scale: Scale) -> Tensor:
+    hidden = _normal(inputs[0], scale).to(params[0].dtype)  # [n, b, h, w, c]
     for layer in range(convs):
-        hidden = pool_relu_many(conv_many(hidden, params[2 * layer], params[2 * layer + 1]))
+        hidden = conv_pool_many(hidden, params[2 * layer], params[2 * layer + 1])
     hidden = hidden[..., : params[2 * convs - 1].shape[-1]].flatten(2)
     for layer in range(2 * convs, len(params) - 2, 2):
         hidden = F.relu(linear_many(hidden, params[layer], params[layer + 1]))
@@ -76,7 +76,7 @@ def _build(name: str, dataset: Dataset, convs: list[tuple[int, int]], hidden: li
         name=name,
         weights=tuple(weights),
         one=lambda params, x: _one(params, x, convs=len(convs), scale=scale),
-        many=lambda params, x: _many(params, x, convs=len(convs), scale=scale),
+        stacked=lambda params, inputs: _stacked(params, inputs, convs=len(convs), scale=scale),
         activation_floats=floats,
     )
 

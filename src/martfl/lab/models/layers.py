@@ -8,8 +8,6 @@ of contiguous runs and a product's result is already the next layer's input. Cha
 
 from __future__ import annotations
 
-import functools
-import importlib
 from types import ModuleType
 
 import torch
@@ -18,22 +16,16 @@ from torch.nn import functional as F
 
 from martfl.lab.models import windows
 from martfl.lab.models.base import Context
+from martfl.lab.models.kernels import kernels_for
 from martfl.lab.models.windows import filled_up
 
 TILES = 1024  # result tiles of 32 × 32 that keep a large GPU busy
-
-
-@functools.cache
-def _triton() -> ModuleType | None:
-    """The windows' Triton kernels, where Triton is installed."""
-    try:
-        return importlib.import_module("martfl.lab.models.windows_cuda")
-    except ImportError:
-        return None
+FEW = 16  # outputs up to which patches cost more than they help
+SMALL = "martfl.lab.models.small_conv_cuda"
 
 
 def _windows(x: Tensor) -> ModuleType:
-    return (_triton() if x.is_cuda else None) or windows
+    return kernels_for(x, "martfl.lab.models.windows_cuda") or windows
 
 
 def linear_many(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -117,6 +109,35 @@ def pool_relu_many(x: Tensor) -> Tensor:
     """[n, b, h, w, c] -> [n, b, h/2, w/2, c]."""
     result: Tensor = PoolMany.apply(x)  # type: ignore[no-untyped-call]
     return result
+
+
+class SmallConv(torch.autograd.Function):
+    """A valid convolution with few outputs, pooling and ReLU, in one."""
+
+    @staticmethod
+    def forward(ctx: Context, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        kernels = kernels_for(x, SMALL)
+        assert kernels is not None
+        pooled: Tensor
+        pooled, note = kernels.forward(x, weight, bias)
+        ctx.save_for_backward(x, weight, note)
+        return pooled
+
+    @staticmethod
+    def backward(ctx: Context, *grads: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
+        x, weight, note = ctx.saved_tensors
+        kernels = kernels_for(x, SMALL)
+        assert kernels is not None
+        rows_grad = kernels.rows_grad(x, weight, grads[0], note) if ctx.needs_input_grad[0] else None
+        return rows_grad, *kernels.weight_grad(x, weight, grads[0], note)
+
+
+def conv_pool_many(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """A convolution, pooling and ReLU: [n, b, h, w, c and zeros] -> [n, b, h'/2, w'/2, o and zeros]."""
+    if weight.shape[-1] <= FEW and x.shape[-1] == weight.shape[3] and kernels_for(x, SMALL):
+        result: Tensor = SmallConv.apply(x, weight, bias)  # type: ignore[no-untyped-call]
+        return result
+    return pool_relu_many(conv_many(x, weight, bias))
 
 
 def conv_one(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:

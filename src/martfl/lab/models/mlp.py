@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from martfl.lab.data.base import Dataset
-from martfl.lab.models.base import Model, Params, dense
+from martfl.lab.models.base import Inputs, Model, Params, dense
 from martfl.lab.models.layers import linear_many
 
 HIDDEN = 32
@@ -25,8 +25,8 @@ def _one(params: Params, x: Tensor) -> Tensor:
     return torch.addmm(params[3], hidden, params[2])
 
 
-def _many(params: Params, x: Tensor) -> Tensor:
-    hidden = F.relu(linear_many(_numbers(x, 2).to(params[0].dtype), params[0], params[1]))
+def _stacked(params: Params, inputs: Inputs) -> Tensor:
+    hidden = F.relu(linear_many(_numbers(inputs[0], 2).to(params[0].dtype), params[0], params[1]))
     return linear_many(hidden, params[2], params[3])
 
 
@@ -34,4 +34,4 @@ def mlp(dataset: Dataset) -> Model:
     """2,410 parameters on the digits."""
     inputs = math.prod(dataset.train_x.shape[1:])
     weights = (*dense("hidden", inputs, HIDDEN), *dense("out", HIDDEN, dataset.num_classes))
-    return Model("mlp", weights, one=_one, many=_many, activation_floats=2 * inputs + 4 * HIDDEN)
+    return Model("mlp", weights, one=_one, stacked=_stacked, activation_floats=2 * inputs + 4 * HIDDEN)

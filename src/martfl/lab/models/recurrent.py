@@ -13,64 +13,83 @@ from torch.nn import functional as F
 
 from martfl.errors import InputError
 from martfl.lab.data.base import Dataset
-from martfl.lab.models.base import Context, Model, Params, Weight, dense
+from martfl.lab.models.base import Context, Inputs, Model, Params, Weight, dense
+from martfl.lab.models.kernels import kernels_for
 from martfl.lab.models.layers import linear_many
 
 WIDTH, HIDDEN, LAYERS = 8, 256, 2
+KERNELS = "martfl.lab.models.recurrent_cuda"
 
 
 class Recurrence(torch.autograd.Function):
-    """One LSTM layer over many models: inputs [L, n, b, 4·h] (x_t·W + b), weight U [n, h, 4·h] -> [L, n, b, h].
+    """One LSTM layer over many models: inputs [n, L, b, 4·h] (x_t·W + b), weight U [n, h, 4·h] -> [n, L, b, h].
 
     The steps must follow one another; the gradient of the weight is one product over all of them at the end.
     """
 
     @staticmethod
     def forward(ctx: Context, inputs: Tensor, weight: Tensor) -> Tensor:
-        length, n, b, _ = inputs.shape
-        states, cells = (inputs.new_zeros(length + 1, n, b, weight.shape[1]) for _ in range(2))  # from before the first
-        gates = torch.empty_like(inputs)
+        n, length, b, _ = inputs.shape
+        states, cells = (inputs.new_empty(n, length + 1, b, weight.shape[1]) for _ in range(2))
+        states[:, 0], cells[:, 0] = 0, 0  # from before the first
+        gates, step = torch.empty_like(inputs), (kernels_for(inputs, KERNELS) or _Steps).forward
         for t in range(length):
-            i, f, o, g = torch.baddbmm(inputs[t], states[t], weight).chunk(4, dim=-1)
-            torch.cat([torch.sigmoid(i), torch.sigmoid(f), torch.sigmoid(o), torch.tanh(g)], dim=-1, out=gates[t])
-            i, f, o, g = gates[t].chunk(4, dim=-1)
-            torch.addcmul(f * cells[t], i, g, out=cells[t + 1])
-            torch.mul(o, torch.tanh(cells[t + 1]), out=states[t + 1])
+            sums = torch.bmm(states[:, t], weight)
+            step(sums, inputs[:, t], cells[:, t], gates[:, t], cells[:, t + 1], states[:, t + 1])
         ctx.save_for_backward(states, cells, gates, weight)
-        return states[1:]
+        return states[:, 1:]
 
     @staticmethod
     def backward(ctx: Context, *grads: Tensor) -> tuple[Tensor, Tensor]:
         states, cells, gates, weight = ctx.saved_tensors
-        slopes, back = torch.empty_like(gates), weight.transpose(1, 2)
-        state = torch.zeros_like(states[0])  # ∂L/∂h_t through the step after it
-        cell = torch.zeros_like(state)
-        for t in reversed(range(len(gates))):
-            i, f, o, g = gates[t].chunk(4, dim=-1)
-            bent, state = torch.tanh(cells[t + 1]), grads[0][t] + state
-            cell = torch.addcmul(cell, state * o, 1 - bent * bent)
-            parts = (cell * g * i * (1 - i), cell * cells[t] * f * (1 - f), state * bent * o * (1 - o),
-                     cell * i * (1 - g * g))  # fmt: skip
-            torch.cat(parts, dim=-1, out=slopes[t])
-            state, cell = torch.bmm(slopes[t], back), cell * f
-        before, after = (part.transpose(0, 1).flatten(1, 2) for part in (states[:-1], slopes))  # [n, L·b, …]
+        slopes, back, grad = torch.empty_like(gates), weight.transpose(1, 2), grads[0].contiguous()
+        state = torch.zeros_like(states[:, 0], memory_format=torch.contiguous_format)  # ∂L/∂h_t through what follows
+        cell, step = torch.zeros_like(state), (kernels_for(gates, KERNELS) or _Steps).backward
+        for t in reversed(range(gates.shape[1])):
+            step(gates[:, t], cells[:, t + 1], cells[:, t], grad[:, t], state, cell, slopes[:, t])
+            state = torch.bmm(slopes[:, t], back)
+        before, after = states[:, :-1].flatten(1, 2), slopes.flatten(1, 2)  # [n, L·b, …]
         return slopes, torch.bmm(before.transpose(1, 2), after)
 
 
-def _many(params: Params, x: Tensor) -> Tensor:
+class _Steps:
+    """What a step does beside its matrix product, as `recurrent_cuda` does it."""
+
+    @staticmethod
+    def forward(sums: Tensor, x: Tensor, before: Tensor, gates: Tensor, cells: Tensor, states: Tensor) -> None:
+        i, f, o, g = (sums + x).chunk(4, dim=-1)
+        gates.copy_(torch.cat([torch.sigmoid(i), torch.sigmoid(f), torch.sigmoid(o), torch.tanh(g)], dim=-1))
+        i, f, o, g = gates.chunk(4, dim=-1)
+        cells.copy_(torch.addcmul(f * before, i, g))
+        states.copy_(o * torch.tanh(cells))
+
+    @staticmethod
+    def backward(
+        gates: Tensor, cells: Tensor, before: Tensor, grad: Tensor, carried: Tensor, cell_grad: Tensor, slopes: Tensor
+    ) -> None:
+        i, f, o, g = gates.chunk(4, dim=-1)
+        bent, state = torch.tanh(cells), grad + carried
+        cell_grad.addcmul_(state * o, 1 - bent * bent)
+        parts = (cell_grad * g * i * (1 - i), cell_grad * before * f * (1 - f), state * bent * o * (1 - o),
+                 cell_grad * i * (1 - g * g))  # fmt: skip
+        slopes.copy_(torch.cat(parts, dim=-1))
+        cell_grad.mul_(f)
+
+
+def _stacked(params: Params, inputs: Inputs) -> Tensor:
     table, *layers, head, head_bias = params
+    (x,) = inputs
     n, b, length = x.shape
     first = torch.arange(n, device=x.device, dtype=x.dtype).mul_(table.shape[1]).view(n, 1, 1)
-    rows = F.embedding((x + first).permute(2, 0, 1), table.flatten(0, 1))  # [L, n, b, 8]
+    rows = F.embedding((x + first).transpose(1, 2), table.flatten(0, 1))  # [n, L, b, 8]
     for weight, recurrent, bias in zip(layers[::3], layers[1::3], layers[2::3], strict=True):
-        flat = rows.transpose(0, 1).reshape(n, length * b, -1)
-        inputs = linear_many(flat, weight, bias).view(n, length, b, -1).transpose(0, 1).contiguous()
-        rows = Recurrence.apply(inputs, recurrent)  # type: ignore[no-untyped-call]
-    return linear_many(rows[-1], head, head_bias)
+        sums = linear_many(rows.flatten(1, 2), weight, bias).view(n, length, b, -1)
+        rows = Recurrence.apply(sums, recurrent)  # type: ignore[no-untyped-call]
+    return linear_many(rows[:, -1], head, head_bias)
 
 
 def _one(params: Params, x: Tensor) -> Tensor:
-    return _many([part.unsqueeze(0) for part in params], x.unsqueeze(0))[0]
+    return _stacked([part.unsqueeze(0) for part in params], (x.unsqueeze(0),))[0]
 
 
 def _layer(number: int, inputs: int, hidden: int) -> tuple[Weight, Weight, Weight]:
@@ -92,4 +111,4 @@ def char_lstm(dataset: Dataset) -> Model:
         *dense("fc", HIDDEN, dataset.num_classes),
     )
     floats = dataset.train_x.shape[1] * LAYERS * 12 * HIDDEN
-    return Model("char-lstm", weights, one=_one, many=_many, activation_floats=floats)
+    return Model("char-lstm", weights, one=_one, stacked=_stacked, activation_floats=floats)

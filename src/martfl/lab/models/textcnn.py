@@ -1,4 +1,8 @@
-"""TextCNN (Kim, 2014): embedding 300, filters over 2, 3 and 4 words, 100 of each, max over time."""
+"""TextCNN (Kim, 2014): embedding 300, filters over 2, 3 and 4 words, 100 of each, max over time.
+
+A filter over k words is Σ_j x[t+j]·w_j. A batch names a word many times and is padded besides, so that every distinct
+word meets all nine w_j once, in one matrix product (its *taps*); a filter's response is then a sum of looked-up taps.
+"""
 
 from __future__ import annotations
 
@@ -10,111 +14,128 @@ from torch.nn import functional as F
 
 from martfl.errors import InputError
 from martfl.lab.data.base import Dataset
-from martfl.lab.models.base import Context, Model, Params, Weight, dense
+from martfl.lab.models.base import Context, Inputs, Model, Params, Weight, dense
+from martfl.lab.models.kernels import kernels_for
 from martfl.lab.models.layers import linear_many
 
 WIDTH, FILTERS, SPANS = 300, 100, (2, 3, 4)
 TAPS = sum(SPANS)
+GRAIN = 128  # the number of distinct words is filled up to a multiple of it, so that few sizes occur
+KERNELS = "martfl.lab.models.textcnn_cuda"
 
 
-class MaxOverTime(torch.autograd.Function):
-    """The largest response of every filter.
+def lay_out(x: Tensor) -> Inputs:
+    """Rows by their distinct words: [..., b, L] tokens, of which 0 pads the end of a row, to
 
-    A filter over k words is Σ_j x[t+j]·w_j. `taps` holds all nine products x[t]·w_j, so that one matrix product serves
-    the three filter widths, and the sum over j is a sum of shifted slices. taps [..., L, 900] -> [..., 300].
+    words [..., 3, u]: the distinct words, padding first and zeros last, and where each begins and ends in `order`;
+    numbers [..., b, L]: the place of every token among the words; lengths [..., b];
+    order [..., b·L]: the places of the tokens, sorted by word.
+    """
+    tokens = x.flatten(-2).flatten(0, -2).int()  # [s, b·L]
+    ordered, order = torch.sort(tokens, dim=1, stable=True)
+    fresh = ordered != 0
+    fresh[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
+    number = fresh.cumsum(1)  # [s, b·L]: padding has 0
+    count = int(number[:, -1].max()) + 1
+    width = -(-count // GRAIN) * GRAIN if x.is_cuda else count
+    every = torch.arange(width, device=x.device).expand(len(tokens), -1).contiguous()
+    begins, ends = (torch.searchsorted(number, every, right=right) for right in (False, True))
+    words = torch.stack([torch.zeros_like(every).scatter_(1, number, ordered.long()), begins, ends], dim=1)
+    words[:, 1:, 0] = 0  # nothing is learnt from padding
+    numbers = torch.empty_like(number).scatter_(1, order, number)
+    parts = (words, numbers.view(-1, *x.shape[-2:]), (x != 0).sum(-1).view(-1, x.shape[-2]), order)
+    return tuple(part.int().view(*x.shape[:-2], *part.shape[1:]) for part in parts)
+
+
+class Rows(torch.autograd.Function):
+    """The words' rows of each model's table: table [n, v, 300], words [n, u] -> [n, u, 300].
+
+    No word stands twice in a list but padding, whose gradient is zero: the backward pass writes, it adds up nothing.
     """
 
     @staticmethod
-    def forward(ctx: Context, taps: Tensor) -> Tensor:
-        length, start, best, places = taps.shape[-2], 0, [], []
-        for span in SPANS:
-            steps = length - span + 1
-            total = taps[..., 0:steps, start : start + FILTERS].clone()
-            for offset in range(1, span):
-                begin = start + offset * FILTERS
-                total += taps[..., offset : offset + steps, begin : begin + FILTERS]
-            value, place = total.max(dim=-2)
-            best.append(value)
-            places.append(place)
-            start += span * FILTERS
-        ctx.shape = taps.shape
-        ctx.save_for_backward(*places)
-        return torch.cat(best, dim=-1)
+    def forward(ctx: Context, table: Tensor, words: Tensor) -> Tensor:
+        n, v, width = table.shape
+        places = (words + torch.arange(n, device=words.device).mul_(v).unsqueeze(1)).flatten()
+        ctx.save_for_backward(places)
+        ctx.shape = table.shape
+        return table.flatten(0, 1)[places].view(n, -1, width)
 
     @staticmethod
-    def backward(ctx: Context, *grads: Tensor) -> Tensor:
-        out, start = grads[0].new_zeros(ctx.shape), 0
-        parts = torch.split(grads[0], FILTERS, dim=-1)
-        for span, place, part in zip(SPANS, ctx.saved_tensors, parts, strict=True):
-            for offset in range(span):
-                block = out[..., start : start + FILTERS]
-                block.scatter_(-2, (place + offset).unsqueeze(-2), part.unsqueeze(-2))
-                start += FILTERS
-        return out
+    def backward(ctx: Context, *grads: Tensor) -> tuple[Tensor, None]:
+        table = grads[0].new_zeros(ctx.shape)
+        table.flatten(0, 1).index_copy_(0, ctx.saved_tensors[0], grads[0].flatten(0, 1))
+        return table, None
 
 
-class Responses(torch.autograd.Function):
-    """The same straight from token numbers, for one model: every distinct word of the rows meets the filters once.
-
-    A batch names a word several times and is padded besides, so this takes a fraction of the products. Shapes depend on
-    the rows, which a captured graph does not allow. table [v, 300], weight [300, 900], x [b, L] -> [b, 300].
-    """
+class Answers(torch.autograd.Function):
+    """The largest response of every filter: taps [n, u, 900] of the words -> [n, b, 300]."""
 
     @staticmethod
-    def forward(ctx: Context, table: Tensor, weight: Tensor, x: Tensor) -> Tensor:
-        words, numbers = torch.unique(_trim(x), return_inverse=True)  # [u], [b, L]
-        rows = table[words] * (words != 0).unsqueeze(-1)  # padding stays zero and never learns
-        taps, length = rows @ weight, numbers.shape[1]  # [u, 900]
-        start, best, places = 0, [], []
-        for span in SPANS:
-            steps = length - span + 1
-            blocks = torch.split(taps[:, start : start + span * FILTERS], FILTERS, dim=1)
-            total = blocks[0][numbers[:, :steps]]
-            for offset in range(1, span):
-                total += blocks[offset][numbers[:, offset : offset + steps]]
-            value, place = total.max(dim=1)
-            best.append(value)
-            places.append(place)
-            start += span * FILTERS
-        ctx.vocabulary = len(table)
-        ctx.save_for_backward(words, numbers, rows, weight, *places)
-        return torch.cat(best, dim=1)
+    def forward(ctx: Context, taps: Tensor, words: Tensor, numbers: Tensor, lengths: Tensor, order: Tensor) -> Tensor:
+        kernels = kernels_for(taps, KERNELS)
+        best, places = kernels.answer(taps, numbers, lengths) if kernels else _answer(taps, numbers)
+        ctx.save_for_backward(places, words, numbers, order)
+        ctx.width = taps.shape[1]
+        return best
 
     @staticmethod
-    def backward(ctx: Context, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
-        words, numbers, rows, weight, *places = ctx.saved_tensors
-        taps, start = grads[0].new_zeros(len(words), weight.shape[1]), 0
-        for span, place, part in zip(SPANS, places, torch.split(grads[0], FILTERS, dim=1), strict=True):
-            for offset in range(span):
-                block = taps[:, start : start + FILTERS]
-                block.scatter_add_(0, numbers.gather(1, place + offset), part)
-                start += FILTERS
-        table = rows.new_zeros(ctx.vocabulary, rows.shape[1])
-        table[words] = (taps @ weight.t()) * (words != 0).unsqueeze(-1)
-        return table, rows.t() @ taps, None
+    def backward(ctx: Context, *grads: Tensor) -> tuple[Tensor, None, None, None, None]:
+        places, words, numbers, order = ctx.saved_tensors
+        kernels = kernels_for(places, KERNELS)
+        if kernels:
+            taps = kernels.spread(grads[0], places, words, order, numbers.shape[-1])
+        else:
+            taps = _spread(grads[0], places, numbers, ctx.width)
+        return taps, None, None, None, None
 
 
-def _trim(x: Tensor) -> Tensor:
-    """Without the columns that are padding in every row, but for one window of it, which answers with the bias."""
-    used = (x != 0).any(dim=0).nonzero()
-    longest = int(used.max()) + 1 if len(used) else 0
-    return x[:, : longest + max(SPANS)]
+def _answer(taps: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
+    """(the largest responses, where each window begins), both [n, b, 300]."""
+    n, width, _ = taps.shape
+    used = numbers.flatten(0, 1).any(dim=0).nonzero()  # beyond all rows one window of padding is enough
+    length = min(numbers.shape[2], (int(used.max()) + 1 if len(used) else 0) + max(SPANS))
+    first = torch.arange(n, device=numbers.device).mul_(width).view(n, 1, 1)
+    flat, at = taps.flatten(0, 1), numbers[..., :length] + first
+    start, best, places = 0, [], []
+    for span in SPANS:
+        steps = length - span + 1
+        blocks = torch.split(flat[:, start : start + span * FILTERS], FILTERS, dim=1)
+        total = blocks[0][at[..., :steps]]
+        for offset in range(1, span):
+            total += blocks[offset][at[..., offset : offset + steps]]
+        value, place = total.max(dim=2)
+        best.append(value)
+        places.append(place)
+        start += span * FILTERS
+    return torch.cat(best, dim=-1), torch.cat(places, dim=-1)
+
+
+def _spread(grad: Tensor, places: Tensor, numbers: Tensor, width: int) -> Tensor:
+    """The gradient of the taps: each response's goes to the taps of its window's words."""
+    out, start = grad.new_zeros(len(grad), width, TAPS * FILTERS), 0
+    parts, windows = (torch.split(part, FILTERS, dim=-1) for part in (grad, places))
+    for span, part, place in zip(SPANS, parts, windows, strict=True):
+        for offset in range(span):
+            block = out[..., start : start + FILTERS]
+            block.scatter_add_(1, numbers.long().gather(2, place + offset), part)
+            start += FILTERS
+    return out
+
+
+def _stacked(params: Params, inputs: Inputs) -> Tensor:
+    table, weight, bias, head, head_bias = params
+    words, numbers, lengths, order = inputs
+    rows: Tensor = Rows.apply(table, words[:, 0])  # type: ignore[no-untyped-call]
+    if kernels_for(table, KERNELS) is None:  # kernels pass padding over; elsewhere it must answer with nothing
+        rows = rows * (words[:, 0] != 0).unsqueeze(-1)
+    taps = torch.bmm(rows, weight)  # [n, u, 900]
+    best: Tensor = Answers.apply(taps, words, numbers, lengths, order)  # type: ignore[no-untyped-call]
+    return linear_many(F.relu(best + bias.unsqueeze(1)), head, head_bias)
 
 
 def _one(params: Params, x: Tensor) -> Tensor:
-    table, weight, bias, head, head_bias = params
-    best: Tensor = Responses.apply(table, weight, x)  # type: ignore[no-untyped-call]
-    return torch.addmm(head_bias, F.relu(best + bias), head)
-
-
-def _many(params: Params, x: Tensor) -> Tensor:
-    table, weight, bias, head, head_bias = params
-    n, b, length = x.shape
-    first = torch.arange(n, device=x.device, dtype=x.dtype).mul_(table.shape[1]).view(n, 1, 1)
-    rows = F.embedding(x + first, table.flatten(0, 1)) * (x != 0).unsqueeze(-1)  # [n, b, L, 300]
-    taps = torch.bmm(rows.flatten(1, 2), weight).view(n, b, length, -1)
-    best: Tensor = MaxOverTime.apply(taps)  # type: ignore[no-untyped-call]
-    return linear_many(F.relu(best + bias.unsqueeze(1)), head, head_bias)
+    return _stacked([part.unsqueeze(0) for part in params], lay_out(x.unsqueeze(0)))[0]
 
 
 def textcnn(dataset: Dataset) -> Model:
@@ -132,4 +153,4 @@ def textcnn(dataset: Dataset) -> Model:
         *dense("fc", len(SPANS) * FILTERS, dataset.num_classes),
     )
     floats = length * (2 * WIDTH + 4 * TAPS * FILTERS)
-    return Model("textcnn", weights, one=_one, many=_many, activation_floats=floats, table=True)
+    return Model("textcnn", weights, one=_one, stacked=_stacked, activation_floats=floats, table=True, lay_out=lay_out)

@@ -77,8 +77,8 @@ def make_market(config: RunConfig, make: Make, runtime: Runtime) -> Market:
     wallets = tuple(make(dataset, split, parts, stream(config.seed, "wallets")))
     who = [Client(i + 1, wallet.rows) for i, wallet in enumerate(wallets)] + [Client(ACQUIRER, root)]
     clients = make_clients(who, model, config, device=device, runtime=runtime)
-    judge = RowJudge(model, make_rowset(root.x, root.y, device), dataset.num_classes)
-    exam = make_exam(dataset, split, Attack("none", ""), model, device)
+    judge = RowJudge(make_rowset(model, root.x, root.y, device), dataset.num_classes)
+    exam = make_exam(dataset, split, [Attack("none", "")], model, device)
     return Market(config, device, dataset, model, split, wallets, clients, judge, exam)
 
 

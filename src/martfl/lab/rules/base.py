@@ -69,3 +69,4 @@ class Rule:
     init: Callable[[], State]
     step: Callable[[State, RoundView], tuple[State, Decision]]
     check: Callable[[int], None] = any_number  # raises InputError for a number of providers it cannot serve
+    honest_only: bool = False  # it never looks at attackers' updates, so that these need not be made

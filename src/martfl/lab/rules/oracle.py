@@ -17,4 +17,4 @@ def step(state: None, view: RoundView) -> tuple[None, Decision]:
 
 def oracle(*, acquirer: bool = False) -> Rule:
     """Average the honest providers by data size; with an `acquirer`, the same providers as rules that need one have."""
-    return Rule("oracle", PAPER, server_driven=acquirer, init=nothing, step=step)
+    return Rule("oracle", PAPER, server_driven=acquirer, init=nothing, step=step, honest_only=True)

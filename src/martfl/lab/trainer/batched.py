@@ -17,9 +17,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from martfl.lab.models import Model
+from martfl.lab.models.base import Inputs
 from martfl.lab.trainer.base import LocalTraining, Plan, Shards
 from martfl.lab.trainer.compact import Compact, make_compact
-from martfl.lab.trainer.optim import Moments, apply_step, factors, make_moments
+from martfl.lab.trainer.optim import Moments, Pull, apply_step, factors, make_moments
+
+Sizes = tuple[tuple[int, ...], ...]
 
 WARM_UP = 3  # runs on a side stream before a capture, as CUDA graphs ask for
 
@@ -34,73 +37,99 @@ def group_sizes(clients: int, client_bytes: int, cap: int) -> list[int]:
 class Group:
     """Buffers of one batch of clients, and the step that runs on them."""
 
-    def __init__(self, model: Model, shards: Shards, words: Tensor | None, local: LocalTraining, clients: int) -> None:
-        device = shards.x.device
-        self.model, self.shards, self.local, self.clients = model, shards, local, clients
+    def __init__(
+        self, model: Model, words: Tensor | None, local: LocalTraining, clients: int, device: torch.device
+    ) -> None:
+        self.model, self.local, self.clients = model, local, clients
         shapes = [list(weight.shape) for weight in model.weights]
         if words is not None:
             shapes[0][0] = words.shape[1]
         self.leaves = [torch.zeros(clients, *shape, device=device) for shape in shapes]
         self.start = [torch.zeros_like(leaf) for leaf in self.leaves]
+        self.rounded = [leaf.bfloat16() for leaf in self.leaves] if local.precision == "bf16" else None
         self.moments: Moments = make_moments(self.leaves, local)
-        self.rows = torch.zeros(clients, local.batch, dtype=torch.int64, device=device)
+        self.labels = torch.zeros(clients, local.batch, dtype=torch.int64, device=device)
         self.weights = torch.zeros(clients, local.batch, device=device)
         self.rate = torch.zeros(clients, device=device)
         self.epsilon = torch.full((), 1.0, device=device)
         self.pull = torch.zeros(clients, device=device)  # 2·(1 − α) of attackers that stay near the global model
-        self.graphs: dict[tuple[int, bool], torch.cuda.CUDAGraph] = {}
+        self.inputs: dict[Sizes, Inputs] = {}
+        self.graphs: dict[tuple[int, bool, Sizes], torch.cuda.CUDAGraph] = {}
+        self.pool = torch.cuda.graph_pool_handle() if device.type == "cuda" else None
 
     def load(self, leaves: list[Tensor], pull: Tensor) -> None:
         """Begin a round from these weights."""
         torch._foreach_copy_(self.leaves, leaves)
         torch._foreach_copy_(self.start, leaves)
+        if self.rounded is not None:
+            torch._foreach_copy_(self.rounded, leaves)
         self.pull.copy_(pull)
         self.moments.clear()
 
-    def _step(self, k: int, pulled: bool) -> None:
-        leaves = [leaf[:k].detach().requires_grad_() for leaf in self.leaves]
-        rows = self.rows[:k]
-        used = [leaf.bfloat16() for leaf in leaves] if self.local.precision == "bf16" else leaves
-        logits = self.model.many(used, self.shards.x[rows]).float()  # [k, b, c]
-        losses = F.cross_entropy(logits.flatten(0, 1), self.shards.y[rows].flatten(), reduction="none")
-        grads = list(torch.autograd.grad((losses * self.weights[:k].flatten()).sum(), leaves))
-        if pulled:
-            for grad, leaf, start in zip(grads, self.leaves, self.start, strict=True):
-                grad.addcmul_(leaf[:k] - start[:k], self.pull[:k].view(-1, *[1] * (leaf.dim() - 1)))
-        moments = Moments([t[:k] for t in self.moments.first], [t[:k] for t in self.moments.second])
-        apply_step([leaf[:k] for leaf in self.leaves], grads, moments, self.local, self.rate[:k], self.epsilon)
+    def prepare(self, schedule: Schedule, pulled: bool) -> None:
+        """Buffers for the round's rows and, on a GPU, its steps as graphs; weights must be loaded afterwards."""
+        sizes = schedule.sizes
+        if sizes not in self.inputs:
+            self.inputs[sizes] = tuple(torch.zeros_like(part[0]) for part in schedule.inputs)
+        for k in sorted(set(schedule.active), reverse=True):
+            if self.pool is not None and (k, pulled, sizes) not in self.graphs:
+                self._capture(k, pulled, sizes)
 
-    def capture(self, k: int, pulled: bool) -> None:
-        """Record the step over the first k clients; weights must be loaded afterwards."""
+    def _step(self, k: int, pulled: bool, sizes: Sizes) -> None:
+        used = [leaf[:k].detach().requires_grad_() for leaf in self.rounded or self.leaves]
+        inputs = tuple(part[:k] for part in self.inputs[sizes])
+        logits = self.model.stacked(used, inputs).float()  # [k, b, c]
+        losses = F.cross_entropy(logits.flatten(0, 1), self.labels[:k].flatten(), reduction="none")
+        grads = list(torch.autograd.grad((losses * self.weights[:k].flatten()).sum(), used))
+        pull = Pull([leaf[:k] for leaf in self.start], self.pull[:k]) if pulled else None
+        moments = Moments([t[:k] for t in self.moments.first], [t[:k] for t in self.moments.second])
+        leaves, rounded = [leaf[:k] for leaf in self.leaves], [copy[:k] for copy in self.rounded or ()]
+        apply_step(leaves, grads, moments, self.local, self.rate[:k], self.epsilon, pull, rounded)
+
+    def _capture(self, k: int, pulled: bool, sizes: Sizes) -> None:
+        """Record the step over the first k clients."""
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             for _ in range(WARM_UP):
-                self._step(k, pulled)
+                self._step(k, pulled, sizes)
         torch.cuda.current_stream().wait_stream(stream)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self._step(k, pulled)
-        self.graphs[k, pulled] = graph
+        with torch.cuda.graph(graph, pool=self.pool):
+            self._step(k, pulled, sizes)
+        self.graphs[k, pulled, sizes] = graph
 
-    def run(self, k: int, pulled: bool) -> None:
+    def run(self, schedule: Schedule, step: int, pulled: bool) -> None:
         """One step, replayed where it was captured."""
-        graph = self.graphs.get((k, pulled))
+        k, sizes = schedule.active[step], schedule.sizes
+        for buffer, part in zip(self.inputs[sizes], schedule.inputs, strict=True):
+            buffer.copy_(part[step])
+        self.labels.copy_(schedule.labels[step])
+        self.weights.copy_(schedule.weights[step])
+        self.rate.copy_(schedule.rates[step])
+        self.epsilon.copy_(schedule.epsilons[step])
+        graph = self.graphs.get((k, pulled, sizes))
         if graph is None:
-            self._step(k, pulled)
+            self._step(k, pulled, sizes)
         else:
             graph.replay()
 
 
 @dataclass(frozen=True)
-class _Schedule:
+class Schedule:
     """A round's tables on the device."""
 
-    rows: Tensor  # [steps, n, b]
+    inputs: Inputs  # [steps, n, ...] rows as the model takes them
+    labels: Tensor  # [steps, n, b]
     weights: Tensor  # [steps, n, b]
     rates: Tensor  # [steps, n]
     epsilons: Tensor  # [steps]
     active: list[int]  # clients of the batch in each step
+
+    @property
+    def sizes(self) -> Sizes:
+        """The shapes of one step's rows, which a graph depends on."""
+        return tuple(tuple(part.shape[1:]) for part in self.inputs)
 
 
 class BatchedTrainer:
@@ -137,15 +166,12 @@ class BatchedTrainer:
         pulled = bool(self.pull[clients].any())
         schedule = self._schedule(plan, clients, model.device)
         words = self.compact.words[torch.as_tensor(clients, device=model.device)] if self.compact else None
-        group = self._group(words, len(clients), schedule, pulled, model.device)
+        group = self._group(words, len(clients), model.device)
+        group.prepare(schedule, pulled)
         leaves = self._start(model, words, len(clients))
         group.load(leaves, torch.as_tensor(self.pull[clients], dtype=torch.float32, device=model.device))
-        for step, k in enumerate(schedule.active):
-            group.rows.copy_(schedule.rows[step])
-            group.weights.copy_(schedule.weights[step])
-            group.rate.copy_(schedule.rates[step])
-            group.epsilon.copy_(schedule.epsilons[step])
-            group.run(k, pulled)
+        for step in range(len(schedule.active)):
+            group.run(schedule, step, pulled)
         return self._changes(group, words)
 
     def _start(self, model: Tensor, words: Tensor | None, clients: int) -> list[Tensor]:
@@ -159,21 +185,16 @@ class BatchedTrainer:
             return Compact(self.shards, words).widen(self.model, changes)
         return torch.cat([change.flatten(1) for change in changes], dim=1)
 
-    def _group(
-        self, words: Tensor | None, clients: int, schedule: _Schedule, pulled: bool, device: torch.device
-    ) -> Group:
+    def _group(self, words: Tensor | None, clients: int, device: torch.device) -> Group:
         """The kept buffers where all clients fit at once; otherwise buffers for this batch alone."""
         if self.kept is not None:
             return self.kept
-        group = Group(self.model, self.shards, words, self.local, clients)
+        group = Group(self.model, words, self.local, clients, device)
         if len(self.sizes) == 1:
             self.kept = group
-        if device.type == "cuda":
-            for k in sorted(set(schedule.active), reverse=True):
-                group.capture(k, pulled)
         return group
 
-    def _schedule(self, plan: Plan, clients: np.ndarray, device: torch.device) -> _Schedule:
+    def _schedule(self, plan: Plan, clients: np.ndarray, device: torch.device) -> Schedule:
         steps = plan.steps[clients]
         length = int(steps.max())
         pairs = [factors(self.local, step + 1) for step in range(length)]
@@ -183,8 +204,10 @@ class BatchedTrainer:
         def put(values: np.ndarray) -> Tensor:
             return torch.from_numpy(np.ascontiguousarray(values)).to(device, non_blocking=True)
 
-        return _Schedule(
-            rows=put(plan.rows[:length, clients]),
+        rows = put(plan.rows[:length, clients])
+        return Schedule(
+            inputs=self.model.lay_out(self.shards.x[rows]),
+            labels=self.shards.y[rows],
             weights=put(plan.weights[:length, clients]),
             rates=put(rates.astype(np.float32)),
             epsilons=put(np.array([eps for _, eps in pairs], dtype=np.float32)),

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from martfl.lab.models import Model
 from martfl.lab.trainer.base import LocalTraining, Plan, Shards
 from martfl.lab.trainer.compact import Compact, make_compact
-from martfl.lab.trainer.optim import apply_step, factors, make_moments
+from martfl.lab.trainer.optim import Pull, apply_step, factors, make_moments
 
 
 class LoopTrainer:
@@ -53,13 +53,11 @@ class LoopTrainer:
         start = self._start(model, words)
         leaves = [part.clone() for part in start]
         moments = make_moments(leaves, self.local)
+        pull = Pull(start, torch.tensor(float(self.pull[client]))) if self.pull[client] else None
         for step in range(int(plan.steps[client])):
             grads = self._gradients(leaves, plan, client, step)
-            if self.pull[client]:
-                for grad, leaf, first in zip(grads, leaves, start, strict=True):
-                    grad.add_(leaf - first, alpha=float(self.pull[client]))
-            rate, epsilon = factors(self.local, step + 1)
-            apply_step(leaves, grads, moments, self.local, torch.tensor(rate), torch.tensor(epsilon))
+            rate, epsilon = (torch.tensor(factor) for factor in factors(self.local, step + 1))
+            apply_step(leaves, grads, moments, self.local, rate, epsilon, pull)
         target = self.model.split(out[client])
         for number, (part, leaf, first) in enumerate(zip(target, leaves, start, strict=True)):
             if words is not None and number == 0:

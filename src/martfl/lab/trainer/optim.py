@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from martfl.lab.models.kernels import kernels_for
 from martfl.lab.trainer.base import LocalTraining
 
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
@@ -24,6 +25,14 @@ class Moments:
         """Start afresh."""
         for tensor in (*self.first, *self.second):
             tensor.zero_()
+
+
+@dataclass(frozen=True)
+class Pull:
+    """What draws attackers towards the global model: its part of the gradient is force · (weights − start)."""
+
+    start: list[Tensor]
+    force: Tensor  # a number, or one per client
 
 
 def make_moments(leaves: list[Tensor], local: LocalTraining) -> Moments:
@@ -50,9 +59,46 @@ def _wide(values: Tensor, like: Tensor) -> Tensor:
 
 @torch.no_grad()
 def apply_step(
-    leaves: list[Tensor], grads: list[Tensor], moments: Moments, local: LocalTraining, rate: Tensor, epsilon: Tensor
+    leaves: list[Tensor],
+    grads: list[Tensor],
+    moments: Moments,
+    local: LocalTraining,
+    rate: Tensor,
+    epsilon: Tensor,
+    pull: Pull | None = None,
+    rounded: list[Tensor] | None = None,
 ) -> None:
-    """One step in place; `rate` is a number or one per client, 0 for a client that is done."""
+    """One step in place; `rate` is a number or one per client, 0 for a client that is done.
+
+    `rounded` are copies in fewer bits, which follow.
+    """
+    kernels = kernels_for(leaves[0], "martfl.lab.trainer.optim_cuda") if rate.dim() else None
+    if kernels:
+        beta = local.momentum if local.optimizer == "sgd" else BETA1
+        for i, (leaf, grad, first) in enumerate(zip(leaves, grads, moments.first, strict=True)):
+            kernels.apply(
+                leaf, grad, first, moments.second[i] if moments.second else None, rate, epsilon,
+                momentum=beta, beta=BETA2, start=pull.start[i] if pull else leaf, pull=pull.force if pull else None,
+                rounded=rounded[i] if rounded else None,
+            )  # fmt: skip
+        return
+    _plain_step(leaves, [grad.float() for grad in grads], moments, local, rate, epsilon, pull)
+    for copy, leaf in zip(rounded or (), leaves, strict=False):
+        copy.copy_(leaf)
+
+
+def _plain_step(
+    leaves: list[Tensor],
+    grads: list[Tensor],
+    moments: Moments,
+    local: LocalTraining,
+    rate: Tensor,
+    epsilon: Tensor,
+    pull: Pull | None,
+) -> None:
+    if pull is not None:
+        for grad, leaf, start in zip(grads, leaves, pull.start, strict=True):
+            grad.addcmul_(leaf - start, _wide(pull.force, leaf))
     if local.optimizer == "sgd":
         torch._foreach_mul_(moments.first, local.momentum)
         torch._foreach_add_(moments.first, grads)

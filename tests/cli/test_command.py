@@ -68,7 +68,7 @@ def test_every_command_with_a_result_prints_it_as_json_on_request():
     [
         ["bench", "selection", "--providers", "10"],
         ["wallet", "list"],
-        ["lab", "table", ROOT / "experiments/selection-biased.toml", "--out", ROOT / "results"],
+        ["lab", "table", ROOT / "experiments/selection-biased.toml", "--out", ROOT / "results", "--keep-old"],
         [
             "lab",
             "figure",
@@ -192,7 +192,7 @@ def test_research_rooms_import_without_the_market(room):
         sys.modules.update(dict.fromkeys({absent!r}))
         room = importlib.import_module({room!r})
         names = {{name for _, name, _ in pkgutil.walk_packages(room.__path__, room.__name__ + ".")}}
-        names -= {{"martfl.lab.models.windows_cuda"}}
+        names = {{name for name in names if not name.endswith("_cuda")}}
         assert len(names) >= 5 and all(map(importlib.import_module, names))
     """
     subprocess.run([sys.executable, "-c", code], check=True)

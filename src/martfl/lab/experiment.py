@@ -49,7 +49,14 @@ def run_twins(
     checkpoints: Callable[[str], Path] | None = None,
     on_round: Callable[[RoundRow], None] | None = None,
 ) -> list[RunResult]:
-    """Runs that train alike and differ in the attack whose success is measured: one training, a result each."""
+    """Runs that train alike and differ in the attack whose success is measured: one training, a result each.
+
+    Examples:
+        >>> alike = {'dataset': 'digits', 'rule': 'oracle', 'malicious': 0.3, 'rounds': 3, 'eval_every': 3}
+        >>> found = run_twins([RunConfig(attack=name, **alike) for name in ('label-flipping', 'backdoor')])
+        >>> found[0].mta == found[1].mta, found[0].asr == found[1].asr
+        (True, False)
+    """
     setup = make_setup(configs[0], runtime, twins=configs[1:])
     made = [provenance_of(one, trainer=name_of(setup.clients.trainer), device=setup.device) for one in configs]
     checkpoint = checkpoints(key_of_all(configs, made)) if checkpoints else None

@@ -92,7 +92,14 @@ def key_of(config: RunConfig, made: Provenance) -> str:
 
 
 def key_of_all(configs: Sequence[RunConfig], made: Sequence[Provenance]) -> str:
-    """The name of what this code makes of runs that are made together."""
+    """The name of what this code makes of runs that are made together.
+
+    Examples:
+        >>> runs = [RunConfig(seed=0), RunConfig(seed=1)]
+        >>> made = [Provenance('a'), Provenance('b')]
+        >>> key_of_all(runs[:1], made[:1]) == key_of(runs[0], made[0]) != key_of_all(runs, made)
+        True
+    """
     keys = [key_of(config, by) for config, by in zip(configs, made, strict=True)]
     return keys[0] if len(keys) == 1 else hashlib.sha256(" ".join(keys).encode()).hexdigest()[:32]
 

@@ -13,7 +13,7 @@ from martfl.selection.reasons import Code, Reason, because
 from martfl.selection.result import Selection
 from martfl.selection.shopping import choose, is_out
 from martfl.selection.strategy import Buyer, Vector
-from martfl.selection.verdict import Case, Verdict, judge
+from martfl.selection.verdict import Seen, Verdict, judge
 
 
 def decide(rule: Parameters, memory: Memory, buyer: Buyer, rng: np.random.Generator) -> tuple[Memory, Selection]:
@@ -23,7 +23,7 @@ def decide(rule: Parameters, memory: Memory, buyer: Buyer, rng: np.random.Genera
     wanted, looked = choose(rule, memory, buyer.providers, buyer.asks, scores.followers(rule.follower), rng)
     delivered = buyer.buy(wanted) if wanted else {}
     basket = unpack_basket(delivered, buyer.own_update, seed=seed, size=rule.direction)
-    case = Case(rule, memory, buyer, buyer.strata, scores, basket)
+    case = Seen(rule, memory, buyer, buyer.strata, scores, basket)
     verdict = judge(case)
     weights = weigh(case, verdict)
     reasons = explain_all(case, wanted, delivered, verdict, weights)
@@ -37,7 +37,7 @@ def decide(rule: Parameters, memory: Memory, buyer: Buyer, rng: np.random.Genera
     return after, Selection(scores.own, weights, reasons, tuple(sorted(delivered)))
 
 
-def weigh(case: Case, verdict: Verdict) -> Floats:
+def weigh(case: Seen, verdict: Verdict) -> Floats:
     """[n] equal shares, cut back for length, for the chance of being bad, and for what the model gains now."""
     rule, basket, names = case.rule, case.basket, case.names
     weights = np.zeros(len(case.buyer.providers))
@@ -59,7 +59,7 @@ def weigh(case: Case, verdict: Verdict) -> Floats:
 
 
 def explain_all(
-    case: Case, wanted: Sequence[int], delivered: Mapping[int, Vector], verdict: Verdict, weights: Floats
+    case: Seen, wanted: Sequence[int], delivered: Mapping[int, Vector], verdict: Verdict, weights: Floats
 ) -> tuple[Reason, ...]:
     """A reason for everybody."""
     rule, memory, buyer, basket = case.rule, case.memory, case.buyer, case.basket

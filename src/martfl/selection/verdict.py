@@ -23,7 +23,7 @@ PASSES = 4  # who is found out must not be in the aggregate at which everybody i
 
 
 @dataclass(frozen=True)
-class Case:
+class Seen:
     """All that is seen in one epoch."""
 
     rule: Parameters
@@ -58,7 +58,7 @@ class Verdict:
     bound: float  # the length that updates are cut back to
 
 
-def judge(case: Case) -> Verdict:
+def judge(case: Seen) -> Verdict:
     """Charges from memory and deliveries; again without those found out, until nothing changes."""
     copies, limit, names = case.basket.copies, case.rule.limit, case.names
     keep = np.array([not is_out(case.rule, case.memory, name) for name in names], dtype=bool) & ~copies
@@ -76,7 +76,7 @@ def judge(case: Case) -> Verdict:
     return verdict
 
 
-def _judge_with(case: Case, keep: NDArray[np.bool_], drift: Floats) -> Verdict:
+def _judge_with(case: Seen, keep: NDArray[np.bool_], drift: Floats) -> Verdict:
     """The verdict at the aggregate of those who are kept."""
     length = float(np.median(case.basket.lengths[keep]))
     gains = _gains(case, keep, length)
@@ -84,7 +84,7 @@ def _judge_with(case: Case, keep: NDArray[np.bool_], drift: Floats) -> Verdict:
     return _verdict(case, _records(case, gains, usual), gains, usual)
 
 
-def _gains(case: Case, keep: NDArray[np.bool_], bound: float) -> Gains:
+def _gains(case: Seen, keep: NDArray[np.bool_], bound: float) -> Gains:
     """What each update gives at the kept ones' aggregate, on a step from there towards it."""
     rule, basket = case.rule, case.basket
     cut = np.minimum(basket.lengths, bound) if rule.uses("clip") else basket.lengths
@@ -93,7 +93,7 @@ def _gains(case: Case, keep: NDArray[np.bool_], bound: float) -> Gains:
     return measure(case.buyer, models, case.strata, centre=rule.uses("centre"))
 
 
-def _records(case: Case, gains: Gains, usual: Usual) -> dict[str, Record]:
+def _records(case: Seen, gains: Gains, usual: Usual) -> dict[str, Record]:
     """Of everybody here who is known, averaged over epochs."""
     providers, known, kept = case.buyer.providers, case.memory.records, case.rule.memory
     found = {
@@ -109,7 +109,7 @@ def _records(case: Case, gains: Gains, usual: Usual) -> dict[str, Record]:
     return found
 
 
-def _record(case: Case, j: int, gains: Gains, usual: Usual) -> Record:
+def _record(case: Seen, j: int, gains: Gains, usual: Usual) -> Record:
     """What the j-th delivery shows by itself."""
     basket = case.basket
     return Record(
@@ -124,7 +124,7 @@ def _record(case: Case, j: int, gains: Gains, usual: Usual) -> Record:
     )
 
 
-def _drift(case: Case) -> Floats:
+def _drift(case: Seen) -> Floats:
     """What all directions of this epoch have in common against those on record, so that epochs can be compared.
 
     In the first epoch, the mean: directions are kept against it from then on.
@@ -140,7 +140,7 @@ def _drift(case: Case) -> Floats:
     return np.asarray(np.mean(found, axis=0)) if found else np.zeros(sketches.shape[1])
 
 
-def _verdict(case: Case, records: dict[str, Record], gains: Gains, usual: Usual) -> Verdict:
+def _verdict(case: Seen, records: dict[str, Record], gains: Gains, usual: Usual) -> Verdict:
     """The charges against who delivered, beside all on record; copies are charged with nothing else."""
     rows, delivered = gains.rows.shape[1], case.names
     names = [name for name, record in records.items() if record.code is not Code.COPY and record.rows.size == rows]
@@ -163,7 +163,7 @@ def charged(rule: Parameters, old: Record | None, new: Record, charge: Charge) -
     return replace(new, evidence=evidence, code=charge.code if evidence > 0 else Code.KEPT)
 
 
-def _known(case: Case, records: Mapping[str, Record], gains: Gains, usual: Usual) -> Known:
+def _known(case: Seen, records: Mapping[str, Record], gains: Gains, usual: Usual) -> Known:
     """What is known of them in one table; gains and directions as they would be in this epoch."""
     fresh = dict(zip(case.buyer.providers, np.isfinite(case.scores.own), strict=True))
     listed = list(records.values())

@@ -47,7 +47,7 @@ def lay_out(x: Tensor) -> Inputs:
     return tuple(part.int().view(*x.shape[:-2], *part.shape[1:]) for part in parts)
 
 
-class Rows(torch.autograd.Function):
+class WordRows(torch.autograd.Function):
     """The words' rows of each model's table: table [n, v, 300], words [n, u] -> [n, u, 300].
 
     No word stands twice in a list but padding, whose gradient is zero: the backward pass writes, it adds up nothing.
@@ -126,7 +126,7 @@ def _spread(grad: Tensor, places: Tensor, numbers: Tensor, width: int) -> Tensor
 def _stacked(params: Params, inputs: Inputs) -> Tensor:
     table, weight, bias, head, head_bias = params
     words, numbers, lengths, order = inputs
-    rows: Tensor = Rows.apply(table, words[:, 0])  # type: ignore[no-untyped-call]
+    rows: Tensor = WordRows.apply(table, words[:, 0])  # type: ignore[no-untyped-call]
     if kernels_for(table, KERNELS) is None:  # kernels pass padding over; elsewhere it must answer with nothing
         rows = rows * (words[:, 0] != 0).unsqueeze(-1)
     taps = torch.bmm(rows, weight)  # [n, u, 900]

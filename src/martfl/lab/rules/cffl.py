@@ -21,7 +21,7 @@ PAPER = "Lyu, Xu, Wang, Yu, Collaborative Fairness in Federated Learning, in: Fe
 
 
 @dataclass(frozen=True)
-class State:
+class Repute:
     """Reputations after the last round, and who is still in."""
 
     reputation: np.ndarray  # [n], sums to 1
@@ -41,8 +41,8 @@ def faded(previous: np.ndarray | None, accuracy: np.ndarray, alpha: float) -> np
 
 
 def step(
-    state: State | None, view: RoundView, *, alpha: float, threshold: float, permanent: bool
-) -> tuple[State, Decision]:
+    state: Repute | None, view: RoundView, *, alpha: float, threshold: float, permanent: bool
+) -> tuple[Repute, Decision]:
     """Buy everyone, evaluate, then average by data size those with c_i ≥ threshold / |R|."""
     bought = everyone(view)
     members = state.members if state is not None else bought
@@ -50,7 +50,7 @@ def step(
     reputation = faded(None if state is None else state.reputation, accuracy, alpha)
     kept = above_threshold(reputation, threshold, members) & finite_rows(view.updates)
     weights = shares(to_numpy(view.sizes) * kept)
-    after = State(positive_shares(reputation * kept), kept) if permanent else State(reputation, bought)
+    after = Repute(positive_shares(reputation * kept), kept) if permanent else Repute(reputation, bought)
     return after, Decision(mix(view.updates, weights), weights, bought)
 
 

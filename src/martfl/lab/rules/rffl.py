@@ -19,7 +19,7 @@ PAPER = "Xu, Lyu, A Reputation Mechanism Is All You Need: Collaborative Fairness
 
 
 @dataclass(frozen=True)
-class State:
+class Agreement:
     """Reputations after the last round, and whose updates the next one uses."""
 
     reputation: np.ndarray  # [n]
@@ -35,8 +35,8 @@ def clipping(view: RoundView, gamma: float) -> np.ndarray:
 
 
 def step(
-    state: State | None, view: RoundView, *, alpha: float, threshold: float, gamma: float, permanent: bool
-) -> tuple[State, Decision]:
+    state: Agreement | None, view: RoundView, *, alpha: float, threshold: float, gamma: float, permanent: bool
+) -> tuple[Agreement, Decision]:
     """Aggregate by the reputations so far (by size at first), then r_i = α·r_i + (1 − α)·cos(u_i, aggregate)."""
     sound = finite_rows(view.updates)
     if state is None:
@@ -49,7 +49,7 @@ def step(
     past = np.zeros_like(agreement) if state is None else state.reputation
     reputation = positive_shares(alpha * past + (1.0 - alpha) * agreement)
     kept = above_threshold(reputation, threshold, members)
-    after = State(positive_shares(reputation * kept) * kept if permanent else reputation, kept)
+    after = Agreement(positive_shares(reputation * kept) * kept if permanent else reputation, kept)
     return after, Decision(update, weights, everyone(view))
 
 

@@ -1,5 +1,6 @@
 """What speaks against whom: each finding by itself, and none against the wrong side."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -28,7 +29,7 @@ def known(good, bad, *, secret=0.5, noise=1.0, bad_noise=0.0, own="good", harm=0
     rows = rng.normal(size=(good + bad, ROWS))
     rows[good:] -= harm
     given = Known(rows, np.full(ROWS, 1 / ROWS), 1.0, True, np.zeros(good + bad), units @ mine / np.linalg.norm(mine),
-                  0.0, units, np.full(good + bad, 3.0))  # fmt: skip
+                  0.0, units, np.full(good + bad, 3.0), np.zeros((good + bad, SIZE)))  # fmt: skip
     return replace(given, **changes)
 
 
@@ -141,7 +142,8 @@ def test_two_bad_kinds_are_found_one_after_the_other() -> None:
     first, second = known(10, 5, harm=1.0, seed=1), known(10, 5, harm=1.0, seed=2)
     merged = np.vstack([first.directions, second.directions[10:]])
     facts = replace(first, rows=np.vstack([first.rows, second.rows[10:]]), lengths=np.zeros(20),
-                    own=np.concatenate([first.own, np.zeros(5)]), directions=merged, ties=np.full(20, 3.0))  # fmt: skip
+                    own=np.concatenate([first.own, np.zeros(5)]), directions=merged, ties=np.full(20, 3.0),
+                    hidden=np.zeros((20, SIZE)))  # fmt: skip
     assert set(range(10, 20)) <= set(out(facts)) and not set(range(10)) & set(out(facts))
 
 
@@ -162,6 +164,45 @@ def test_every_finding_can_be_switched_off(part) -> None:
     assert getattr(with_it, part) != 0.0 and getattr(without, part) == 0.0
 
 
+def hiding(bad, alike, *, seed=1, honest=13):
+    """[k, SIZE] what each learnt where no root row reaches: the last ones have `alike` of it in common."""
+    rng = np.random.default_rng(seed)
+    own = rng.normal(size=(honest + bad, SIZE)) / np.sqrt(SIZE)
+    own[honest:] = math.sqrt(1 - alike) * own[honest:] + math.sqrt(alike) * np.eye(SIZE)[0]
+    return own
+
+
+@pytest.mark.parametrize("bad", [4, 6, 9])
+def test_who_hides_the_same_where_no_root_row_reaches_is_out(bad) -> None:
+    facts = replace(known(13 + bad, 0), hidden=hiding(bad, 0.7))
+    assert out(facts) == list(range(13, 13 + bad))
+    assert find_charges(RULE, facts).charges[-1].numbers["hidden"] > RULE.limit
+    assert out(facts, make_strategy("evidence", without=("hidden",))) == []
+
+
+def test_what_honest_ones_hide_accuses_nobody() -> None:
+    """Nothing in common, a little, or much of what weighs next to nothing."""
+    facts = known(19, 0)
+    for hidden in (hiding(6, 0.0), hiding(6, 0.05), 0.1 * hiding(6, 0.9)):
+        assert out(replace(facts, hidden=hidden)) == []
+
+
+def test_who_is_alike_everywhere_hides_nothing() -> None:
+    """Providers of the same classes have the same to learn, where root rows reach and where they do not."""
+    facts = replace(known(13, 6, secret=3.0, own="bad"), hidden=hiding(6, 0.7))
+    parts = charge_kinds(make_strategy("evidence", without=("own", "rarity", "majority")), facts, Crowd(0.0, 1.0))
+    assert all(findings.hidden <= 0.0 for _, _, findings in parts)
+
+
+def test_hidden_kinds_are_judged_less_where_half_of_the_classes_dominate() -> None:
+    facts = known(13, 6)
+    cut, side = Cut(np.arange(19) >= 13, 0.0, hidden=3.0), np.arange(19) >= 13
+    even, uneven = (accuse(RULE, replace(facts, even=e), Crowd(0.0, 1.0), cut, side).hidden for e in (True, False))
+    assert even > uneven > 0 == accuse(RULE, facts, Crowd(0.0, 1.0), cut, ~side).hidden
+    found = accuse(RULE, facts, Crowd(0.0, 1.0), cut, side)
+    assert found.own == found.length == found.rarity == 0.0  # the own update and lengths say nothing of it
+
+
 def test_without_kinds_only_harm_is_charged() -> None:
     facts, rule = known(10, 9), make_strategy("evidence", without=("kinds",))
     assert out(facts, rule) == [] and charge_kinds(RULE, facts, Crowd(0.0, 1.0))
@@ -178,7 +219,7 @@ def test_gains_are_measured_in_their_own_error_and_in_what_the_root_data_do_not_
 
 
 def record(evidence=0.0, code=Code.KEPT):
-    return Record(1, evidence, code, 0.0, 0.0, 0.0, np.zeros(1), np.zeros(1))
+    return Record(1, evidence, code, 0.0, 0.0, 0.0, np.zeros(1), np.zeros(1), np.zeros(1))
 
 
 @pytest.mark.parametrize(("evidence", "code"), [(-1.0, Code.KEPT), (0.0, Code.KEPT), (1e-9, Code.HARM)])

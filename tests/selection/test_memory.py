@@ -18,12 +18,13 @@ numbers = st.floats(-1e6, 1e6)
 
 def record(**changes):
     given = {"bought": 3, "evidence": 1.5, "code": Code.KEPT, "length": 0.1, "own": 0.2, "tie": 2.0,
-             "rows": np.arange(4.0), "direction": np.arange(3.0)}  # fmt: skip
+             "rows": np.arange(4.0), "direction": np.arange(3.0), "hidden": np.arange(3.0) / 7}  # fmt: skip
     return Record(**{**given, **changes})
 
 
 def same(a: Record, b: Record) -> bool:
-    arrays = all(np.allclose(x, y, rtol=1e-6) for x, y in ((a.rows, b.rows), (a.direction, b.direction)))
+    parts = ("rows", "direction", "hidden")
+    arrays = all(np.allclose(getattr(a, part), getattr(b, part), rtol=1e-6) for part in parts)
     return arrays and (a.bought, a.evidence, a.code, a.length, a.own, a.tie) == (
         b.bought, b.evidence, b.code, b.length, b.own, b.tie,
     )  # fmt: skip

@@ -42,9 +42,19 @@ def test_numbers_belong_to_their_code() -> None:
 
 
 def test_the_sentence_names_what_speaks_most_against_a_kind() -> None:
-    numbers = {"evidence": 5.0, "members": 4, "harm": 0.1, "own": 3.0, "length": 0.0, "majority": 0.5, "rarity": 2.3}
+    numbers = {
+        "evidence": 5.0,
+        "members": 4,
+        "harm": 0.1,
+        "own": 3.0,
+        "length": 0.0,
+        "majority": 0.5,
+        "rarity": 2.3,
+        "hidden": 0.0,
+    }
     assert "own update is of the other kind" in sentence(because(Code.KIND, **numbers))
     assert "longer" in sentence(because(Code.KIND, **{**numbers, "length": 6.0}))
+    assert "nothing to say" in sentence(because(Code.KIND, **{**numbers, "hidden": 6.0}))
     assert "148 to 1" in sentence(because(Code.KIND, **numbers))
 
 

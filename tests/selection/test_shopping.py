@@ -11,7 +11,7 @@ from martfl.selection.shopping import afford, choose, is_out
 
 
 def record(bought, evidence=0.0, code=Code.KEPT):
-    return Record(bought, evidence, code, 0.0, 0.0, 2.0, np.zeros(1), np.zeros(1))
+    return Record(bought, evidence, code, 0.0, 0.0, 2.0, np.zeros(1), np.zeros(1), np.zeros(1))
 
 
 def shop(memory, asks, *, seed=0, followers=(), **options):

@@ -64,7 +64,7 @@ def test_a_matrix_of_torch_is_compared_as_one_of_numpy(m) -> None:
     units, reference = directions(5, m)
     here = compare(units, reference, seed=2, size=1024)
     there = compare(torch.tensor(units), torch.tensor(reference), seed=2, size=1024)
-    for name in ("sketches", "cosines", "chance", "reference"):
+    for name in ("sketches", "cosines", "chance", "reference", "hidden", "heaviest"):
         assert np.allclose(getattr(here, name), getattr(there, name))
     assert np.allclose(here.ties(), there.ties())
 
@@ -80,7 +80,21 @@ def test_ties_are_the_closest_or_most_opposed_other_in_deviations_of_random_sign
 
 def test_nothing_is_in_common_with_nothing() -> None:
     units, _ = directions(2, 100)
-    assert compare(units, np.zeros(100), seed=0, size=256).reference.tolist() == [0.0, 0.0]
+    found = compare(units, np.zeros(100), seed=0, size=256)
+    assert found.reference.tolist() == [0.0, 0.0] and not found.hidden.any()
+
+
+@pytest.mark.parametrize("m", [300, 70_001])
+def test_where_the_reference_is_zero_the_heaviest_numbers_count(m) -> None:
+    units, reference = directions(4, m)
+    reference[: m // 2] = 0.0
+    found = compare(units, reference, seed=3, size=m)
+    seventh = units[:, : m // 2] ** 7
+    assert np.allclose(found.hidden[:, : m // 2], seventh / np.linalg.norm(seventh, axis=1, keepdims=True))
+    assert not found.hidden[:, m // 2 :].any()
+    for place, part in enumerate((units[:, : m // 2], units[:, m // 2 :])):
+        assert found.heaviest[:, place] == pytest.approx(np.sqrt((part**8).sum(axis=1) / (part**6).sum(axis=1)))
+    assert not compare(units, reference + 1.0, seed=3, size=m).hidden.any()
 
 
 @pytest.mark.parametrize("make", [np.asarray, torch.tensor], ids=["numpy", "torch"])

@@ -11,6 +11,8 @@ from martfl.selection.memory import Memory
 from martfl.selection.strategy import Buyer, Vector
 from martfl.selection.vectors import Matrix, compare, norm, norms, scale_rows, stack
 
+HEAVY = 0.5  # of the usual heaviest number where root rows reach: what lies elsewhere counts in full from there on
+FADES = 4  # … and below it by this power; honest ones have 0.5 to 1.0 in text, 0.4 and less in images
 SAME = 0.999  # cosine from which two updates are one; no two that were trained apart come near it
 
 
@@ -38,6 +40,7 @@ class Basket:
     own: Floats  # [k] cosines with the buyer's own update
     ties: Floats  # [k] what each has in common with another, against random signs
     copies: NDArray[np.bool_]  # [k] whether an earlier one is the same
+    hidden: Floats  # [k, d] sketches of what each learnt most where no root row reaches; shorter where that is little
 
 
 def ask(buyer: Buyer, memory: Memory) -> Scores:
@@ -57,12 +60,23 @@ def unpack_basket(delivered: Mapping[int, Vector], own: Vector, *, seed: int, si
     """Directions and lengths; what is zero or not finite has none."""
     places, lengths, units = _directions(delivered)
     if not places:
-        return Basket((), None, lengths, np.empty((0, 0)), lengths, lengths, np.zeros(0, dtype=bool))
+        return Basket((), None, lengths, np.empty((0, 0)), lengths, lengths, np.zeros(0, dtype=bool), np.empty((0, 0)))
     found = compare(units, own, seed=seed, size=size)
     copies = np.asarray(np.tril(found.cosines > SAME, k=-1).any(axis=1), dtype=bool)
     common = np.zeros(len(places))
     common[~copies] = found[~copies].ties()
-    return Basket(places, units, lengths, found.sketches, found.reference, common, copies)
+    hidden = found.hidden * hidden_reach(found.heaviest, copies)[:, None]
+    return Basket(places, units, lengths, found.sketches, found.reference, common, copies, hidden)
+
+
+def hidden_reach(heaviest: Floats, copies: NDArray[np.bool_]) -> Floats:
+    """[k] how much of what was learnt where no root row reaches counts: all of it where it is as heavy as the rest.
+
+    `heaviest` [k, 2] is how heavy the heaviest numbers are there, and where root rows reach. The latter is taken as it
+    is usual: who makes its own heavier must not hide behind that.
+    """
+    usual = float(np.median(heaviest[~copies, 1]))
+    return np.minimum(1.0, heaviest[:, 0] / (HEAVY * usual)) ** FADES if usual > 0 else np.zeros(len(heaviest))
 
 
 def _directions(delivered: Mapping[int, Vector]) -> tuple[tuple[int, ...], Floats, Matrix]:

@@ -2,9 +2,10 @@
 
 Every finding is evidence in one currency (`e_values`), under a noise model whose numbers were measured on stored
 updates. By itself a provider is charged with doing harm, and with having nothing in common with anybody, as random
-signs have. A kind is charged with five findings: its updates help less (harm), the buyer's own update is of the other
-kind (own), its updates are longer (length), it is the smaller part (majority), and honest providers seldom come in
-crisp kinds (rarity). Both sides of a cut are charged alike, and at most one of them can be bad.
+signs have. A kind is charged with six findings: its updates help less (harm), the buyer's own update is of the other
+kind (own), its updates are longer (length), it is the smaller part (majority), honest providers seldom come in crisp
+kinds (rarity), and what it has learnt most is the same where no root row reaches (hidden). Both sides of a cut are
+charged alike, and at most one of them can be bad.
 """
 
 import math
@@ -17,12 +18,13 @@ from martfl.arrays import Floats
 from martfl.selection.crowd import Crowd, find_crowd
 from martfl.selection.e_values import against_rival, log_e
 from martfl.selection.gains import mean_and_error
-from martfl.selection.kinds import Cut, Mask, find_cuts
+from martfl.selection.kinds import Cut, Mask, find_cuts, find_hidden
 from martfl.selection.parameters import Parameters
 from martfl.selection.reasons import Code
 
 SIGNS = math.log(4.0)  # random signs have no more in common with the closest of a few dozen others, in deviations
 MOST_LENGTH = 3.0  # of the evidence: honest kinds may be longer too, where they have more to learn
+TRACE = 0.008  # of what a kind hides shows in a sketch of 16,384 numbers by chance
 QUARTILE = 0.75  # of a kind's members that are long, and of the others that are not
 
 
@@ -39,6 +41,7 @@ class Known:
     own_error: float  # of a cosine that was scored under encryption
     directions: Floats  # [k, d]
     ties: Floats  # [k] log of what each has in common with another, against random signs
+    hidden: Floats  # [k, d] what each learnt most where no root row reaches
 
     @property
     def reach(self) -> Floats:
@@ -64,10 +67,11 @@ class Accusation:
     length: float
     majority: float
     rarity: float
+    hidden: float
 
     @property
     def total(self) -> float:
-        return self.harm + self.own + self.length + self.majority + self.rarity
+        return self.harm + self.own + self.length + self.majority + self.rarity + self.hidden
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,9 @@ def charge_kinds(rule: Parameters, known: Known, crowd: Crowd) -> list[tuple[Seq
     found: list[tuple[Sequence[int], float, Accusation]] = []
     while True:
         part = _part(known, left)
-        cuts = find_cuts(part.directions @ part.directions.T, part.lengths)
+        gram = part.directions @ part.directions.T
+        cuts = find_cuts(gram, part.lengths)
+        cuts += find_hidden(gram, part.hidden @ part.hidden.T) if rule.uses("hidden") else []
         if not cuts:
             return found
         sides = [side for cut in cuts for side in charge_sides(rule, part, crowd, cut)]
@@ -125,7 +131,19 @@ def charge_kinds(rule: Parameters, known: Known, crowd: Crowd) -> list[tuple[Seq
         found.append((left[members].tolist(), evidence, parts))
         if evidence < rule.limit:
             return found
+        if parts.hidden > 0:
+            shown = np.minimum(accomplices(part, members), evidence)
+            found += [([int(left[i])], float(shown[i]), parts) for i in np.flatnonzero(~members)]
         left = left[~members]
+
+
+def accomplices(known: Known, members: Mask) -> Floats:
+    """[k] the evidence that each has learnt what a kind hides, too; who trains little shows it only beside that."""
+    secret = known.hidden[members].mean(axis=0)
+    trace = known.directions @ secret / max(float(np.linalg.norm(secret)), 1e-12)
+    usual = float(np.median(trace[~members]))
+    spread = max(TRACE, 1.4826 * float(np.median(np.abs(trace[~members] - usual))))
+    return log_e((usual - trace) / spread)
 
 
 def charge_sides(rule: Parameters, known: Known, crowd: Crowd, cut: Cut) -> list[tuple[Mask, float, Accusation]]:
@@ -138,14 +156,18 @@ def charge_sides(rule: Parameters, known: Known, crowd: Crowd, cut: Cut) -> list
 
 
 def accuse(rule: Parameters, known: Known, crowd: Crowd, cut: Cut, side: Mask) -> Accusation:
-    """The five findings against one side; who is further on its way is crisp, long and unlike the buyer by nature."""
-    kind = 1.0 - cut.ahead(side) if rule.uses("stage") else 1.0
+    """The six findings against one side; who is further on its way is crisp, long and unlike the buyer by nature.
+
+    Of a kind that was found where no root row reaches, neither the buyer's own update nor rarity says anything.
+    """
+    kind = 0.0 if cut.hidden is not None else 1.0 - cut.ahead(side) * rule.uses("stage")
     return Accusation(
         harm=_harm(rule, known, crowd, side) if rule.uses("harm") else 0.0,
         own=kind * _own(rule, known, side) if rule.uses("own") and known.even else 0.0,
         length=kind * _length(rule, known, cut, side) if rule.uses("length") else 0.0,
         majority=0.5 * math.log((~side).sum() / side.sum()) if rule.uses("majority") else 0.0,
         rarity=kind * _rarity(rule, known, cut, side) if rule.uses("rarity") else 0.0,
+        hidden=_hidden(rule, known, cut.hidden) if cut.hidden is not None and cut.holds(side) else 0.0,
     )
 
 
@@ -158,6 +180,12 @@ def _rarity(rule: Parameters, known: Known, cut: Cut, side: Mask) -> float:
     if cut.alike is None:
         return cut.crispness * most
     return min(float(log_e(-cut.alike)), most) if cut.holds(side) else 0.0
+
+
+def _hidden(rule: Parameters, known: Known, score: float) -> float:
+    """Honest kinds have small scores; where the root data hold half of the classes, what the others learn is hidden."""
+    spread = rule.hidden_spread if known.even else 2.0 * rule.hidden_spread
+    return float(log_e(-score / spread))
 
 
 def _harm(rule: Parameters, known: Known, crowd: Crowd, side: Mask) -> float:
@@ -227,5 +255,5 @@ def _signal(gram: Floats, members: Mask) -> float:
 def _part(known: Known, left: np.ndarray) -> Known:
     return Known(
         known.rows[left], known.weights, known.cover, known.even, known.lengths[left], known.own[left],
-        known.own_error, known.directions[left], known.ties[left],
+        known.own_error, known.directions[left], known.ties[left], known.hidden[left],
     )  # fmt: skip

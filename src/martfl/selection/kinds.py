@@ -7,6 +7,10 @@ each moved to where every member is closer to its own side; and the longest upda
 Who has more rows is further on its way, and so both longer and elsewhere. Such sides are stages of one way and no
 kinds: those of the shorter side are the closer to the longer one the longer they are. Only the shorter side is asked,
 which whoever scales its updates up is not on, and only for ranks, which a few cannot turn.
+
+And a kind may hide where no root row reaches: in numbers of the model that the buyer's own training never moves, such
+as those of words that its rows lack. Honest providers learn a little there about many things, each about its own; a
+backdoor learns one thing there more than anything else, the same in all its members.
 """
 
 import math
@@ -32,6 +36,9 @@ ALIKE, ALIKE_SPREAD = 1.5, 1.3
 KIND_TREND, STAGE_TREND = 0.55, 0.75
 TOLD = 6  # updates on the shorter side from which it tells …
 UNLIKE = 0.2  # … and deviation of their log lengths: where they are alike, ranks are chance
+# The score of the best hidden kind of honest providers: 0 to 2.3 where they hold other classes, 0 to 0.9 where they are
+# alike. Alike means that the cosines of what they do not all share deviate by 0.02 and less; by 0.1 and more otherwise.
+HIDDEN, UNLIKE_COSINES, ALIKE_PART = 0.5, 0.1, 0.3
 A_KIND = 0.5  # deviations above that from which the longest are looked at as a kind
 MOVES = 8
 TINY = 1e-12
@@ -46,6 +53,7 @@ class Cut:
     alike: float | None = None  # of the longest ones: by how many deviations they are more alike than honest ones
     stage: float = 0.0  # how far the sides are stages of learning and no kinds, 0 to 1
     longer: bool = False  # whether the members are the longer side, and not the others
+    hidden: float | None = None  # of a kind found where no root row reaches: its score, against that of honest ones
 
     def ahead(self, side: Mask) -> float:
         """How far a side is excused for being further on its way: the longer one, where the sides are stages."""
@@ -71,6 +79,39 @@ def find_cuts(gram: Floats, lengths: Floats) -> list[Cut]:
     if np.ptp(lengths) > TINY and (alike := (errors - ALIKE) / ALIKE_SPREAD) >= A_KIND:
         found[b"long"] = Cut(long, 0.0, alike, *stage(gram, lengths, long))
     return list(found.values())
+
+
+def find_hidden(gram: Floats, hidden: Floats) -> list[Cut]:
+    """The kind with most in common where no root row reaches, by inner products there [k, k], if that is unusual."""
+    if len(gram) < 2 * LEAST:
+        return []
+    seen = to_cosines(without_common(gram))
+    starts = [*_along_components(hidden), *_trios(hidden)]
+    sides = {side.tobytes(): side for start in starts if _large(side := _closer(hidden, settle(hidden, start)))}
+    scored = [(hidden_score(seen, hidden, side), side) for side in sides.values()]
+    score, side = max(scored, key=lambda pair: pair[0], default=(0.0, np.zeros(0, dtype=bool)))
+    return [Cut(side, 0.0, hidden=(score - HIDDEN) / unlikeness(seen))] if score > HIDDEN else []
+
+
+def unlikeness(cosines: Floats) -> float:
+    """How unlike providers are, 1 where they hold other classes: as much unlike are honest kinds where nobody looks."""
+    pairs = cosines[~np.eye(len(cosines), dtype=bool)]
+    spread = 1.4826 * float(np.median(np.abs(pairs - np.median(pairs))))
+    return min(max(spread / UNLIKE_COSINES, ALIKE_PART), 1.0)
+
+
+def hidden_score(seen: Floats, hidden: Floats, side: Mask) -> float:
+    """By how many deviations members stand out, times how alike they are beyond what shows elsewhere.
+
+    Providers of the same classes are alike everywhere; a backdoor's members are alike only where it cannot be seen.
+    """
+    return separation(hidden, side) * max(0.0, within(hidden, side) - max(0.0, within(seen, side)))
+
+
+def within(gram: Floats, side: Mask) -> float:
+    """The mean inner product of two members."""
+    part = gram[np.ix_(side, side)]
+    return float(part.sum() - np.trace(part)) / max(int(side.sum()) * (int(side.sum()) - 1), 1)
 
 
 def stage(gram: Floats, lengths: Floats, side: Mask) -> tuple[float, bool]:
@@ -159,6 +200,18 @@ def settle(cosines: Floats, side: Mask) -> Mask:
 def _along_components(gram: Floats) -> list[Mask]:
     vectors = np.linalg.eigh(gram)[1]
     return [_upper(vectors[:, -place]) for place in range(1, min(COMPONENTS, len(gram) - 1) + 1)]
+
+
+def _trios(gram: Floats) -> list[Mask]:
+    """Everybody with the two that it is closest to."""
+    pairs = gram - np.diag(np.diag(gram)) - 2.0 * np.eye(len(gram))
+    places = np.argsort(-pairs, axis=1, kind="stable")[:, : LEAST - 1]
+    return [np.isin(np.arange(len(gram)), [i, *near]) for i, near in enumerate(places)]
+
+
+def _closer(gram: Floats, side: Mask) -> Mask:
+    """The side whose members have more in common."""
+    return side if within(gram, side) >= within(gram, ~side) else ~side
 
 
 def _upper(values: Floats) -> Mask:

@@ -13,7 +13,7 @@ from martfl.selection.strategy import Vector
 from martfl.selection.vectors import to_floats
 from martfl.values import Json, Settings
 
-KIND, VERSION = "evidence", 3
+KIND, VERSION = "evidence", 4
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Record:
     tie: float  # log of what it has in common with another, against random signs
     rows: Floats  # [r] gains, against what was usual
     direction: Floats  # [d] sketch, against the others' common drift
+    hidden: Floats  # [d] sketch of what it learnt most where no root row reaches
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,12 @@ def blend(old: Record, new: Record, memory: float) -> Record:
         tie=kept * old.tie + (1 - kept) * new.tie,
         rows=kept * old.rows + (1 - kept) * new.rows,
         direction=kept * old.direction + (1 - kept) * new.direction,
+        hidden=kept * old.hidden + (1 - kept) * new.hidden,
     )
 
 
 def pack_memory(memory: Memory) -> bytes:
-    """One npz: facts as JSON, rows and directions of all records stacked, the model beside them."""
+    """One npz: facts as JSON, rows and sketches of all records, the model beside them."""
     names = list(memory.records)
     facts = {
         "epoch": memory.epoch, "seed": memory.seed, "looked": memory.looked, "names": names,
@@ -70,6 +72,7 @@ def pack_memory(memory: Memory) -> bytes:
     for i, name in enumerate(names):
         arrays[f"rows {i}"] = memory.records[name].rows
         arrays[f"direction {i}"] = memory.records[name].direction.astype(np.float32)
+        arrays[f"hidden {i}"] = memory.records[name].hidden.astype(np.float32)
     if memory.model is not None:
         arrays["model"] = to_floats(memory.model)
     return codec.pack(KIND, VERSION, facts, arrays)
@@ -80,7 +83,7 @@ def unpack_memory(data: bytes) -> Memory:
     facts, arrays = codec.unpack(data, KIND, VERSION)
     try:
         records = {
-            name: _record(known, arrays[f"rows {i}"], arrays[f"direction {i}"])
+            name: _record(known, *(arrays[f"{part} {i}"] for part in ("rows", "direction", "hidden")))
             for i, (name, known) in enumerate(zip(facts["names"], facts["records"], strict=True))
         }
         return Memory(facts["epoch"], facts["seed"], facts["looked"], records, arrays.get("model"))
@@ -95,12 +98,13 @@ def _facts(record: Record) -> Json:
     }  # fmt: skip
 
 
-def _record(facts: Settings, rows: np.ndarray, direction: np.ndarray) -> Record:
+def _record(facts: Settings, rows: np.ndarray, direction: np.ndarray, hidden: np.ndarray) -> Record:
     numbers = {key: float(facts[key]) for key in ("evidence", "length", "own", "tie")}
     return Record(
         bought=int(facts["bought"]),
         code=Code(facts["code"]),
         rows=np.asarray(rows, dtype=np.float64),
         direction=np.asarray(direction, dtype=np.float64),
+        hidden=np.asarray(hidden, dtype=np.float64),
         **numbers,
     )

@@ -5,7 +5,21 @@ from dataclasses import dataclass
 
 from martfl.errors import InputError
 
-PARTS = ("harm", "alone", "kinds", "own", "length", "majority", "rarity", "stage", "centre", "clip", "trust", "worth")
+PARTS = (
+    "harm",
+    "alone",
+    "kinds",
+    "own",
+    "length",
+    "majority",
+    "rarity",
+    "hidden",
+    "stage",
+    "centre",
+    "clip",
+    "trust",
+    "worth",
+)
 SHARES = ("budget", "false_drop", "attackers", "rare")
 
 
@@ -28,6 +42,7 @@ class Parameters:
     tie_spread: float = 0.35  # of log ties among honest providers, downwards
     own_spread: float = 0.3  # of the own update's place between kinds (−1 or +1)
     aligned: float = 0.5  # part of the honest gains' spread by which a whole kind may lie off
+    hidden_spread: float = 0.8  # of the score by which honest kinds are found where no root row reaches
     rare: float = 0.1  # share of honest markets that come in crisp kinds
     direction: int = 16_384  # numbers that are kept of a direction
     without: tuple[str, ...] = ()  # parts that are switched off, for ablations
@@ -38,7 +53,7 @@ class Parameters:
                 raise InputError(f"{name} must lie in (0, 1], got {getattr(self, name)}")
         if not 0.0 <= self.memory < 1.0 or self.attackers >= 1.0:
             raise InputError(f"memory lies in [0, 1) and attackers in (0, 1), got {self.memory} and {self.attackers}")
-        for name in ("caution", "worth", "length_spread", "same_length", "tie_spread", "own_spread"):
+        for name in ("caution", "worth", "length_spread", "same_length", "tie_spread", "own_spread", "hidden_spread"):
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
                 raise InputError(f"{name} must be positive, got {getattr(self, name)}")
         for name, least in (("look", 1), ("every", 1), ("direction", 256)):

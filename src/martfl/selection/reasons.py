@@ -54,7 +54,7 @@ class Meaning:
     fields: tuple[str, ...] = ()
 
 
-_KIND = ("evidence", "members", "harm", "own", "length", "majority", "rarity")
+_KIND = ("evidence", "members", "harm", "own", "length", "majority", "rarity", "hidden")
 MEANINGS: Mapping[Code, Meaning] = {
     Code.BASELINE: Meaning(Role.BASELINE),
     Code.MISSING: Meaning(Role.SILENT),

@@ -5,6 +5,7 @@ precision, so that no wide copy of the whole is made, and read by the host at th
 number that is read by itself costs more than computing it.
 """
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ Matrix = Any  # [k, m], of numpy or torch
 
 COLUMNS = 1 << 15  # that are widened at once: they fit into a processor's cache
 COLUMNS_ELSEWHERE = 1 << 20  # an accelerator wants few, large steps
+SUMS = 7  # numbers that `compare` adds up of each direction, beside pairs and sketches
 
 
 def norm(vector: Vector) -> float:
@@ -77,6 +79,8 @@ class Likeness:
     cosines: Floats  # [k, k]
     chance: Floats  # [k, k] what the cosines would deviate by if signs were random
     reference: Floats  # [k] cosines with the reference; 0 where that is zero
+    hidden: Floats  # [k, d] sketches of length 1 of the heaviest numbers where the reference is zero; 0 where none are
+    heaviest: Floats  # [k, 2] how heavy these are, and those where the reference is not zero
 
     def ties(self) -> Floats:
         """[k] how much each has in common with the one that it is closest to, or most opposed to, in deviations.
@@ -91,25 +95,60 @@ class Likeness:
 
     def __getitem__(self, rows: Any) -> "Likeness":
         pairs = np.ix_(rows, rows)
-        return Likeness(self.sketches[rows], self.cosines[pairs], self.chance[pairs], self.reference[rows])
+        return Likeness(
+            self.sketches[rows], self.cosines[pairs], self.chance[pairs], self.reference[rows], self.hidden[rows],
+            self.heaviest[rows],
+        )  # fmt: skip
 
 
 def compare(units: Matrix, reference: Vector, *, seed: int, size: int) -> Likeness:
-    """All that is asked of k ≥ 1 directions of length 1, in one pass and with one transfer to the host."""
-    k, m = units.shape
-    found = _zeros(units, 2 * k + 2 + min(size, m))
+    """All that is asked of k ≥ 1 directions of length 1, in one pass and with one transfer to the host.
+
+    Where the reference is zero, directions are compared by their seventh powers: by the few numbers that are heaviest.
+    How heavy these are is  √(Σ u⁸ / Σ u⁶).
+    """
+    (k, m), width = units.shape, min(size, units.shape[1])
+    places = np.cumsum([0, k, k, SUMS, width, width])
+    found = _zeros(units, places[-1])
+    cosines, chance, sums, direct, hidden = (found[:, a:b] for a, b in itertools.pairwise(places.tolist()))
     for columns in _blocks(units, size):
         wide, beside = _wide(units[:, columns]), _wide(reference[columns])
         squares = wide * wide
-        found[:, :k] += wide @ wide.T
-        found[:, k : 2 * k] += squares @ squares.T
-        found[:, 2 * k] += wide @ beside
-        found[:, 2 * k + 1] += beside @ beside
-        _fold(wide, columns, found[:, 2 * k + 2 :], seed=seed, parameters=m)
+        cosines += wide @ wide.T
+        chance += squares @ squares.T
+        sums[:, 0] += wide @ beside
+        sums[:, 1] += beside @ beside
+        _fold(_hidden(wide, squares, beside, sums), columns, hidden, seed=seed, parameters=m)
+        _fold(wide, columns, direct, seed=seed, parameters=m)
     host = to_floats(found)
-    length = math.sqrt(host[0, 2 * k + 1])
-    along = host[:, 2 * k] / length if length > 0 else np.zeros(k)
-    return Likeness(host[:, 2 * k + 2 :], host[:, :k], np.sqrt(host[:, k : 2 * k]), along)
+    return _likeness(*(host[:, a:b] for a, b in itertools.pairwise(places.tolist())))
+
+
+def _hidden(wide: Matrix, squares: Matrix, beside: Matrix, sums: Matrix) -> Matrix:
+    """[k, c] the seventh powers where the reference is zero, and 0 elsewhere; what tells their weight is added up."""
+    sixth = squares * squares * squares
+    eighth = sixth * squares
+    dark = _wide((beside == 0)[None])[0]
+    seventh = sixth * wide * dark
+    sums[:, 2] += (seventh * seventh).sum(1)
+    for place, mask in ((3, dark), (5, 1.0 - dark)):
+        sums[:, place] += eighth @ mask
+        sums[:, place + 1] += sixth @ mask
+    return seventh
+
+
+def _likeness(cosines: Floats, chance: Floats, sums: Floats, direct: Floats, hidden: Floats) -> Likeness:
+    """What was added up, in its units; a reference of zeros tells nothing apart."""
+    length = math.sqrt(sums[0, 1])
+    along = sums[:, 0] / length if length > 0 else np.zeros(len(sums))
+    whole = np.sqrt(sums[:, 2]) if length > 0 else np.zeros(len(sums))
+    heaviest = np.sqrt(_ratio(sums[:, 3::2], sums[:, 4::2]))
+    return Likeness(direct, cosines, np.sqrt(chance), along, _ratio(hidden, whole[:, None]), heaviest)
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    """above / below; 0 where nothing is below."""
+    return np.divide(above, below, out=np.zeros_like(above), where=np.broadcast_to(below > 0, above.shape))
 
 
 def sketches(vectors: Sequence[Vector], *, seed: int, size: int) -> Floats:

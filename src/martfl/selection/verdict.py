@@ -121,6 +121,7 @@ def _record(case: Seen, j: int, gains: Gains, usual: Usual) -> Record:
         tie=math.log(max(basket.ties[j], 1e-3)),
         rows=gains.rows[j] - usual.gain,
         direction=basket.sketches[j] - usual.drift,
+        hidden=basket.hidden[j],
     )
 
 
@@ -175,10 +176,11 @@ def _known(case: Seen, records: Mapping[str, Record], gains: Gains, usual: Usual
         lengths=np.array([record.length for record in listed]),
         own=np.array([record.own if fresh[name] else np.nan for name, record in records.items()]),
         own_error=case.buyer.score_error,
-        directions=_same_size(listed, usual.drift.size) + usual.drift,
+        directions=_same_size([record.direction for record in listed], usual.drift.size) + usual.drift,
         ties=np.array([record.tie for record in listed]),
+        hidden=_same_size([record.hidden for record in listed], usual.drift.size),
     )
 
 
-def _same_size(records: Sequence[Record], size: int) -> Floats:
-    return np.stack([record.direction if record.direction.size == size else np.zeros(size) for record in records])
+def _same_size(sketches: Sequence[Floats], size: int) -> Floats:
+    return np.stack([sketch if sketch.size == size else np.zeros(size) for sketch in sketches])

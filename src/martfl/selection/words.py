@@ -28,6 +28,7 @@ def _kind(n: Numbers) -> str:
         "its updates help less on the root data": n["harm"],
         "the buyer's own update is of the other kind": n["own"],
         "its updates are longer": n["length"],
+        "it lies where the root data have nothing to say": n["hidden"],
     }
     strongest = max(causes, key=causes.__getitem__)
     return (

@@ -22,9 +22,9 @@ from martfl.errors import InputError
 from martfl.lab.attacks.backdoor import quiet_backdoor
 from martfl.lab.attacks.base import Attack, CraftView
 from martfl.selection import Evidence
-from martfl.selection.charges import Known, charge_sides
+from martfl.selection.basket import unpack_basket
+from martfl.selection.charges import Known, charge_kinds
 from martfl.selection.crowd import Crowd
-from martfl.selection.kinds import find_cuts
 
 PAPER = "an attack on the rule evidence, with its code"
 STEPS = 12  # of the bisection
@@ -43,20 +43,15 @@ def mixed(view: CraftView, strength: float) -> Tensor:
 def evidence_against(view: CraftView, crafted: Tensor, rule: Evidence) -> float:
     """The strongest evidence that the rule would find in one epoch against a kind of which most are attackers."""
     assert view.honest is not None and view.own is not None
-    rows = torch.cat([view.honest, crafted]).double()
-    lengths = rows.norm(dim=1, keepdim=True).clamp(min=1e-12)
-    units = rows / lengths
-    own = (units @ (view.own.double() / view.own.double().norm().clamp(min=1e-12))).cpu().numpy()
-    gram = (units @ units.T).cpu().numpy()
-    values, vectors = np.linalg.eigh(gram)
-    directions = vectors * np.sqrt(np.maximum(values, 0.0))  # the same inner products in few numbers
-    logs = np.log(lengths[:, 0].cpu().numpy())
-    n = len(rows)
+    rows = torch.cat([view.honest, crafted])
+    seen = unpack_basket(dict(enumerate(rows)), view.own, seed=view.seed, size=rule.direction)
+    n, logs = len(seen.places), np.log(seen.lengths)
     known = Known(
-        np.zeros((n, 1)), np.ones(1), 1.0, True, logs - np.median(logs), own, 0.0, directions, np.full(n, 9.0)
-    )
-    attackers = np.arange(n) >= len(view.honest)
-    sides = [side for cut in find_cuts(gram, known.lengths) for side in charge_sides(rule, known, Crowd(0.0, 1.0), cut)]
+        rows=np.zeros((n, 1)), weights=np.ones(1), cover=1.0, even=True, lengths=logs - np.median(logs), own=seen.own,
+        own_error=0.0, directions=seen.sketches, ties=np.full(n, 9.0), hidden=seen.hidden,
+    )  # fmt: skip
+    attackers = np.array(seen.places) >= len(view.honest)
+    sides = charge_kinds(rule, known, Crowd(0.0, 1.0))
     return max((found for members, found, _ in sides if attackers[members].mean() > 0.5), default=-math.inf)
 
 

@@ -1,5 +1,6 @@
 """Framing, bad labels, quiet backdoors and the adaptive attack: each does what its name says, and no more."""
 
+import dataclasses
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ import torch
 
 from martfl.errors import InputError
 from martfl.lab.attacks import CraftView, Rows, make_attack
-from martfl.lab.attacks.adaptive import evidence_against, mixed
+from martfl.lab.attacks.adaptive import draw_decoys, evidence_against, mixed
 from martfl.lab.attacks.framing import agreement
 from martfl.lab.config import make_config
 from martfl.lab.data import load_dataset
@@ -91,6 +92,22 @@ def test_the_adaptive_attack_goes_as_far_as_the_rule_lets_it() -> None:
     )
 
 
+def test_decoys_lie_where_the_own_update_is_zero_each_attacker_s_elsewhere() -> None:
+    seen = view()
+    own = seen.own.clone()
+    own[: len(own) // 2] = 0.0
+    seen = dataclasses.replace(seen, own=own)
+    drawn = draw_decoys(seen, 20)
+    assert ((drawn != 0).sum(dim=1) > 10).all() and not drawn[:, len(own) // 2 :].any()
+    assert ((drawn != 0).sum(dim=0) > 1).float().mean() < 0.5
+    crafted = mixed(seen, 1.0, drawn)
+    heaviest = crafted.abs().amax(dim=1)
+    assert all(
+        torch.allclose(one[mask != 0].abs(), top) for one, mask, top in zip(crafted, drawn, heaviest, strict=True)
+    )
+    assert draw_decoys(seen, 0) is None and draw_decoys(dataclasses.replace(seen, own=own + 1.0), 20) is None
+
+
 def test_without_sight_of_the_others_the_adaptive_attack_is_a_quiet_backdoor() -> None:
     seen = view()
     blind = CraftView(3, seen.model, None, seen.updates, 16, seen.generator)
@@ -105,6 +122,7 @@ def test_without_sight_of_the_others_the_adaptive_attack_is_a_quiet_backdoor() -
         ("bad-labels", {"share": 0.0}),
         ("quiet-backdoor", {"share": 2.0}),
         ("adaptive", {"most": 0.0}),
+        ("adaptive", {"decoys": -1}),
     ],
 )
 def test_bad_parameters_are_refused(name, params) -> None:

@@ -9,12 +9,14 @@ from scipy.stats import spearmanr
 from martfl.selection.kinds import (
     LEAST,
     find_cuts,
+    find_hidden,
     margins,
     rank_correlation,
     separation,
     settle,
     stage,
     to_cosines,
+    unlikeness,
     without_common,
 )
 
@@ -171,3 +173,17 @@ def test_a_cut_says_which_side_is_the_longer() -> None:
     found = cuts(rows, lengths)
     assert found and all(cut.longer == bool(cut.members[-1]) for cut in found)
     assert stage(rows @ rows.T, lengths, longer)[1] and not stage(rows @ rows.T, lengths, ~longer)[1]
+
+
+def test_sellers_of_other_classes_are_unlike_and_those_of_the_same_are_not() -> None:
+    rng = np.random.default_rng(0)
+    alike = to_cosines(without_common(np.full((12, 12), 0.3) + 0.7 * np.eye(12)))
+    assert unlikeness(alike) == pytest.approx(0.3)
+    classes = rng.normal(size=(12, 5)) @ rng.normal(size=(5, 400))
+    assert unlikeness(to_cosines(classes @ classes.T)) == 1.0
+
+
+@pytest.mark.parametrize("k", [3, 5, 6])
+def test_a_hidden_kind_needs_others_beside_it(k) -> None:
+    assert find_hidden(np.eye(k), np.eye(k)) == []
+    assert find_hidden(np.eye(k), np.zeros((k, k))) == []

@@ -8,6 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from martfl.selection.basket import hidden_reach
 from martfl.selection.vectors import compare, cosine, norm, norms, scale_rows, sketches, stack, to_floats, weighted_sum
 
 A, B = np.array([3.0, 4.0, 0.0]), np.array([0.0, 4.0, 3.0])
@@ -115,3 +116,10 @@ def test_what_is_compared_stays_as_it_was() -> None:
         before = to_floats(units)
         compare(units, units[0], seed=0, size=256)
         assert np.array_equal(to_floats(units), before)
+
+
+def test_what_is_learnt_unseen_counts_as_far_as_it_is_heavy() -> None:
+    heaviest = np.array([[0.02, 0.1], [0.05, 0.1], [0.2, 0.1], [0.025, 9.0]])
+    reach = hidden_reach(heaviest, np.zeros(4, dtype=bool))
+    assert reach == pytest.approx([0.4**4, 1.0, 1.0, 0.5**4]), "one that makes the rest heavier does not hide"
+    assert not hidden_reach(np.zeros((3, 2)), np.zeros(3, dtype=bool)).any()

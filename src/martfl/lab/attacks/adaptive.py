@@ -7,6 +7,9 @@ trained updates differ from the honest ones by a common part, the backdoor, and 
 
 cut back to the honest median length, with the largest λ for which the rule's own evidence against them, computed by its
 own code, stays below a bound. λ = 1 is a quiet backdoor; λ = 0 has nothing of it in the mean.
+
+With `decoys` each also hands in so many numbers of its own, half as heavy again as its heaviest, where the buyer's own
+update is zero: beside them, what the attackers share there does not show.
 """
 
 from __future__ import annotations
@@ -28,16 +31,32 @@ from martfl.selection.crowd import Crowd
 
 PAPER = "an attack on the rule evidence, with its code"
 STEPS = 12  # of the bisection
+HEAVIER = 1.5  # a decoy against the heaviest number beside it
 
 
-def mixed(view: CraftView, strength: float) -> Tensor:
-    """[k, m] u_i(λ), no longer than most honest updates are."""
+def mixed(view: CraftView, strength: float, decoys: Tensor | None = None) -> Tensor:
+    """[k, m] u_i(λ), with decoys [k, m] of ±1 and 0, no longer than most honest updates are."""
     assert view.honest is not None
     honest, own = view.honest.mean(dim=0), view.updates.mean(dim=0)
     crafted = honest + strength * (own - honest) + (view.updates - own)
+    if decoys is not None:
+        crafted = torch.where(decoys != 0, HEAVIER * crafted.abs().amax(dim=1, keepdim=True) * decoys, crafted)
     bound = view.honest.norm(dim=1).median()
     factors: Tensor = (bound / crafted.norm(dim=1, keepdim=True).clamp(min=1e-12)).clamp(max=1.0)
     return crafted * factors
+
+
+def draw_decoys(view: CraftView, decoys: int) -> Tensor | None:
+    """[k, m] of ±1 at `decoys` places of each attacker's own where the buyer's own update is zero, 0 elsewhere."""
+    assert view.own is not None
+    dark = torch.nonzero(view.own == 0)[:, 0]
+    if not decoys or not len(dark):
+        return None
+    found = torch.zeros_like(view.updates)
+    shape = (len(found), decoys)
+    places = dark[torch.randint(len(dark), shape, generator=view.generator, device=found.device)]
+    signs = 2.0 * torch.randint(2, shape, generator=view.generator, device=found.device) - 1.0
+    return found.scatter_(1, places, signs)
 
 
 def evidence_against(view: CraftView, crafted: Tensor, rule: Evidence) -> float:
@@ -55,21 +74,21 @@ def evidence_against(view: CraftView, crafted: Tensor, rule: Evidence) -> float:
     return max((found for members, found, _ in sides if attackers[members].mean() > 0.5), default=-math.inf)
 
 
-def adaptive(*, share: float = 0.3, bound: float = 0.0, most: float = 3.0) -> Attack:
+def adaptive(*, share: float = 0.3, bound: float = 0.0, most: float = 3.0, decoys: int = 0) -> Attack:
     """Train on `share` stamped rows; keep the evidence below `bound` (in logarithms), and λ below `most`."""
-    if not most > 0:
-        raise InputError(f"adaptive needs most > 0, got {most}")
+    if not most > 0 or decoys < 0:
+        raise InputError(f"adaptive needs most > 0 and decoys ≥ 0, got {most} and {decoys}")
     rule = Evidence(without=("harm",))
 
     def craft(view: CraftView) -> Tensor:
         if view.honest is None or view.own is None or len(view.honest) < 2 or len(view.updates) < 2:
             return view.updates
-        low, high = 0.0, most
+        drawn, low, high = draw_decoys(view, decoys), 0.0, most
         for _ in range(STEPS):
             middle = (low + high) / 2
-            caught = evidence_against(view, mixed(view, middle), rule) > bound
+            caught = evidence_against(view, mixed(view, middle, drawn), rule) > bound
             low, high = (low, middle) if caught else (middle, high)
-        return mixed(view, low)
+        return mixed(view, low, drawn)
 
     plain = quiet_backdoor(share=share)
     return dataclasses.replace(plain, name="adaptive", paper=PAPER, craft=craft)

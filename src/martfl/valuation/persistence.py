@@ -31,7 +31,7 @@ TINY = 1e-6
 class Trace:
     """The mean of what a seller sold, per unit of the signal."""
 
-    mean: NDArray[np.float16]  # [d] b_i, of sketches beyond the public step
+    mean: NDArray[np.float32]  # [d] b_i, of sketches beyond the public step
     noise: float  # |y_i|²
 
 
@@ -62,14 +62,23 @@ def find_stay(directions: Floats, common: Common, traces: Sequence[Trace | None]
     """Today's directions [k, d] beside what the sellers sold before."""
     loadings = np.clip(common.loadings, WEAK, SURE)
     units, noise = directions / loadings[:, None], 1.0 / loadings**2 - 1.0
-    means, past, shared = np.zeros_like(units), np.zeros(len(units)), np.zeros(len(units))
+    means, past = np.zeros_like(units), np.zeros(len(units))
     for i, trace in enumerate(traces):
         if trace is not None and trace.mean.shape == units.shape[1:] and len(units) > 1:
             means[i], past[i] = trace.mean, trace.noise
-            found, others = units @ means[i], np.arange(len(units)) != i
-            shared[i] = found[i] - median(found[others], (loadings * common.alone)[others])
+    found = units @ means.T  # [k, k] g_j·b_i
+    shared = np.diag(found) - _usual_of_others(found, loadings * common.alone)
     votes = common.alone * common.tied
     return Stay(units, noise, means, past, shared, _taken(shared, past, votes), _fresh(noise, past, shared, votes))
+
+
+def _usual_of_others(found: Floats, counted: Floats) -> Floats:
+    """[k] the median of each column without its diagonal, rows by what they count [k]."""
+    weights = np.where(np.eye(len(counted)) > 0, 0.0, counted[:, None])
+    order = np.argsort(found, axis=0, kind="stable")
+    reached = np.cumsum(np.take_along_axis(weights, order, axis=0), axis=0)
+    middle = np.argmax(reached >= reached[-1] / 2, axis=0)
+    return np.asarray(np.take_along_axis(np.take_along_axis(found, order, axis=0), middle[None], axis=0)[0])
 
 
 def _taken(shared: Floats, past: Floats, votes: Floats) -> Floats:
@@ -94,11 +103,9 @@ def _fresh(noise: Floats, past: Floats, shared: Floats, votes: Floats) -> Floats
 
 def remember(stay: Stay, rates: Floats) -> list[Trace]:
     """[k] traces after the epoch, whose part of each mean is `rates` [k]: 1 for who is new."""
-    found, now = [], stay.with_taken(1.0)
-    for i, rate in enumerate(rates.tolist()):
-        old, taken = 1.0 - rate, float(stay.taken[i])
-        mean = (old + rate * taken) * stay.means[i] + rate * stay.units[i]
-        shared = stay.shared[i] + taken * stay.past[i]
-        noise = old**2 * stay.past[i] + rate**2 * now[i] + 2.0 * rate * old * shared
-        found.append(Trace(mean.astype(np.float16), max(float(noise), TINY)))
-    return found
+    old, taken = 1.0 - rates, stay.taken
+    means = (old + rates * taken)[:, None] * stay.means + rates[:, None] * stay.units
+    shared = stay.shared + taken * stay.past
+    noises = old**2 * stay.past + rates**2 * stay.with_taken(1.0) + 2.0 * rates * old * shared
+    sold = means.astype(np.float32)
+    return [Trace(mean, max(noise, TINY)) for mean, noise in zip(sold, noises.tolist(), strict=True)]

@@ -22,6 +22,14 @@ STEP = 0.1  # of the usual length, on which a gain is measured
 
 
 @dataclass(frozen=True)
+class Focus:
+    """What the root rows can see of a model: a linear part of its parameters, and how good models are by that."""
+
+    take: Callable[[Vector], Vector]  # [m] -> [seen]
+    goodness: Goodness  # of models that were taken
+
+
+@dataclass(frozen=True)
 class Valued:
     """The kept updates of an epoch: their weights, and what each has added."""
 
@@ -43,11 +51,12 @@ def value_updates(
     even: bool = False,
     trust: Floats | None = None,
     chosen: Floats | None = None,
+    focus: Focus | None = None,
 ) -> tuple[Account, Valued]:
     """The kept updates of an epoch, each finite and not zero, and what is known after it.
 
     `even` says that the root rows stand for all classes alike. `trust` [k] and `chosen` [k] are the selection's: the
-    chance of being honest, and the weights that it would give.
+    chance of being honest, and the weights that it would give. With a `focus`, only what it takes is judged.
 
     added_i = reach_i · mean gain of a row on a step along i, reach_i = weight_i · ‖u_i‖ / usual length
 
@@ -69,18 +78,25 @@ def value_updates(
     past = rule.past_shares(account, names)
     usual = usual_length(lengths, past)
     parts = combine(past, lengths, trust=trust)
-    middle = model + sum(float(part) / 2 * update for part, update in zip(parts, updates, strict=True))
-    units = [update / float(length) for update, length in zip(updates, lengths, strict=True)]
-    directions = [*units, step / norm(step)] if step is not None else units
-    gains = measure_gains(goodness, middle, [usual * direction for direction in directions])
-    drawn = sketches(directions, seed=seed, size=SKETCH)
-    k = len(units)
+    moved, far = ([*updates], lengths) if step is None else ([*updates, step], np.append(lengths, norm(step)))
+    gains = _gains_near_middle(focus or Focus(lambda whole: whole, goodness), model, moved, parts / 2, usual / far)
+    drawn = sketches(moved, seed=seed, size=SKETCH) / far[:, None]
+    k = len(updates)
     public, public_gains = (drawn[k], gains[k]) if step is not None else (None, None)
     after, worth = rule.appraise(after, Sale(tuple(names), drawn[:k], gains[:k], public, public_gains, even))
     weights = combine(worth.shares, lengths, trust=trust, chosen=chosen, clarity=worth.clarity)
     reach = weights * lengths / usual  # of the measured steps, that each goes in the aggregate
     error = gains[:k].std(axis=1) / np.sqrt(gains.shape[1])
     return after, Valued(worth, weights, reach * gains[:k].mean(axis=1), reach * error)
+
+
+def _gains_near_middle(focus: Focus, model: Vector, moved: Sequence[Vector], halves: Floats, factors: Floats) -> Floats:
+    """[j, r] per step of factor_i · moved_i from the model moved by Σ half_i · moved_i; there may be fewer halves."""
+    seen = [focus.take(vector) for vector in moved]
+    middle = focus.take(model) + sum(float(half) * vector for half, vector in zip(halves, seen, strict=False))
+    return measure_gains(
+        focus.goodness, middle, [float(factor) * vector for factor, vector in zip(factors, seen, strict=True)]
+    )
 
 
 def last_step(account: Account, model: Vector) -> Vector | None:

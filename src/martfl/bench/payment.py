@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 from scipy.stats import spearmanr
 
+from martfl.errors import InputError
 from martfl.lab.attacks import Rows
 from martfl.lab.config import RunConfig, make_config
 from martfl.lab.data import Dataset
@@ -122,7 +123,10 @@ def bench_payment(
     names: Sequence[str] = (),
 ) -> dict[str, Figures]:
     """Every way to pay by its name; `names` for some of them only, `groups` = 0 for rows with right labels as truth."""
-    chosen = {name: valuer for name, valuer in ways().items() if not names or name in (*names, NEUTRAL)}
+    every = ways()
+    if unknown := set(names) - set(every):
+        raise InputError(f"unknown ways to pay {sorted(unknown)}: choose among {', '.join(every)}")
+    chosen = {name: valuer for name, valuer in every.items() if not names or name in (*names, NEUTRAL)}
     base = make_config({"dataset": dataset, "rounds": rounds, "participants": participants, "rule": "evidence"})
     found = [_seed(replace(base, seed=seed), chosen, runtime, groups, epochs) for seed in range(seeds)]
     return {name: _figures([one[name] for one in found]) for name in chosen}

@@ -103,6 +103,7 @@ def first_known(
     if not known.any():
         return np.zeros(len(names))
     unit = median(information[known] / past[known], alone[known])
+    unit = min(unit, float(information[known].sum() / past[known].sum()))  # those in doubt draw the sum down
     return np.array([unit * records[name].first if name in records else 0.0 for name in names])
 
 

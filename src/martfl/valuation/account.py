@@ -1,7 +1,8 @@
 """What is known of each seller over epochs: its information, how far it stands alone, what the root rows say of it.
 
 Before a step was public, nobody could take out what its own rows always add: what a seller held then is never in doubt.
-Who comes later is in doubt until its second sale, which shows how much of its noise stays.
+Who comes later is in doubt until its second sale, which shows how much of its noise stays: it holds no more than the
+usual seller, and of that as much as if all its noise were new.
 
 Epochs in which the geometry is clear count, others hardly do: an average weighted by 1 / (error² + floor²)². What one
 epoch shows of a seller is much what the next one shows, so that the error of the average is the average of the errors.
@@ -18,7 +19,7 @@ from martfl.errors import InputError
 from martfl.selection import codec
 from martfl.selection.strategy import Vector
 from martfl.selection.vectors import to_floats
-from martfl.valuation.common import median
+from martfl.valuation.common import TINY, median
 from martfl.valuation.persistence import Trace
 from martfl.valuation.root import RootRows
 from martfl.values import Json
@@ -68,6 +69,7 @@ def enter(
 ) -> dict[str, SellerRecord]:
     """The records after an epoch; no past weighs more than `most`, so that who has changed is seen to."""
     scaled = epoch.information * _scale(records, names, epoch.information)
+    usual = median(scaled, epoch.alone)
     found = {}
     for i, name in enumerate(names):
         old = records.get(name, SellerRecord(0.0, 0.0, 0.0, 0.0))
@@ -83,7 +85,7 @@ def enter(
             ratio=old.ratio + rows_rate * (float(epoch.rows.ratios[i]) - old.ratio),
             rows=min(old.rows + epoch.rows.weight, most_rows),
             first=float(scaled[i]) if new and epoch.first else old.first,
-            proven=fresh if new and not epoch.first else 1.0,
+            proven=fresh * min(1.0, usual / max(float(scaled[i]), TINY)) if new and not epoch.first else 1.0,
         )
     return {**records, **found}
 

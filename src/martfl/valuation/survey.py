@@ -4,8 +4,9 @@ Gains are taken half way between the model and the aggregate. There they add up:
 gains is its Aumann–Shapley value, which does not change where sellers split or merge, and the sum is the model's gain.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -26,7 +27,7 @@ class Focus:
     """What the root rows can see of a model: a linear part of its parameters, and how good models are by that."""
 
     take: Callable[[Vector], Vector]  # [m] -> [seen]
-    goodness: Goodness  # of models that were taken
+    goodness: Callable[[Iterable[Vector]], Floats]  # of models that were taken, each made when it is judged
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,9 @@ def value_updates(
     usual = usual_length(lengths, past)
     parts = combine(past, lengths, trust=trust)
     moved, far = ([*updates], lengths) if step is None else ([*updates, step], np.append(lengths, norm(step)))
-    gains = _gains_near_middle(focus or Focus(lambda whole: whole, goodness), model, moved, parts / 2, usual / far)
+    gains = _gains_near_middle(
+        focus or Focus(lambda whole: whole, lambda models: goodness(list(models))), model, moved, parts / 2, usual / far
+    )
     drawn = sketches(moved, seed=seed, size=SKETCH) / far[:, None]
     k = len(updates)
     public, public_gains = (drawn[k], gains[k]) if step is not None else (None, None)
@@ -91,12 +94,15 @@ def value_updates(
 
 
 def _gains_near_middle(focus: Focus, model: Vector, moved: Sequence[Vector], halves: Floats, factors: Floats) -> Floats:
-    """[j, r] per step of factor_i · moved_i from the model moved by Σ half_i · moved_i; there may be fewer halves."""
+    """[j, r] what rows gain per step of factor_i · moved_i from the model moved by Σ half_i · moved_i.
+
+    There may be fewer halves. What is not finite counts as no gain.
+    """
     seen = [focus.take(vector) for vector in moved]
     middle = focus.take(model) + sum(float(half) * vector for half, vector in zip(halves, seen, strict=False))
-    return measure_gains(
-        focus.goodness, middle, [float(factor) * vector for factor, vector in zip(factors, seen, strict=True)]
-    )
+    near = (middle + STEP * float(factor) * vector for factor, vector in zip(factors, seen, strict=True))
+    found = np.asarray(focus.goodness(chain([middle], near)), dtype=np.float64)
+    return np.asarray(np.nan_to_num((found[1:] - found[0]) / STEP, nan=0.0, posinf=0.0, neginf=0.0))
 
 
 def last_step(account: Account, model: Vector) -> Vector | None:
@@ -105,9 +111,3 @@ def last_step(account: Account, model: Vector) -> Vector | None:
         return None
     step = model - account.model
     return step if norm(step) > 0 else None
-
-
-def measure_gains(goodness: Goodness, point: Vector, steps: Sequence[Vector]) -> Floats:
-    """[k, r] what every row gains per step at `point`; what is not finite counts as no gain."""
-    found = np.asarray(goodness([point, *(point + STEP * step for step in steps)]), dtype=np.float64)
-    return np.asarray(np.nan_to_num((found[1:] - found[0]) / STEP, nan=0.0, posinf=0.0, neginf=0.0))

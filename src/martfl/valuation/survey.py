@@ -24,7 +24,13 @@ STEP = 0.1  # of the usual length, on which a gain is measured
 
 @dataclass(frozen=True)
 class Focus:
-    """What the root rows can see of a model: a linear part of its parameters, and how good models are by that."""
+    """What the root rows can see of a model: a linear part of its parameters, and how good models are by that.
+
+    Examples:
+        >>> halves = Focus(lambda model: model[:2], lambda models: np.array([[model.sum()] for model in models]))
+        >>> halves.goodness([halves.take(np.array([1.0, 2.0, 9.0]))]).tolist()
+        [[3.0]]
+    """
 
     take: Callable[[Vector], Vector]  # [m] -> [seen]
     goodness: Callable[[Iterable[Vector]], Floats]  # of models that were taken, each made when it is judged

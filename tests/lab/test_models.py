@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from martfl.bench import kept
 from martfl.errors import InputError
 from martfl.lab.data import Dataset, load_dataset
+from martfl.lab.evaluate import RowJudge, logits_many, make_rowset
 from martfl.lab.models import MODELS, Model, make_model
 from martfl.lab.trainer.plain import load_flat, make_module
 
@@ -113,3 +114,25 @@ def test_a_model_refuses_rows_it_cannot_read(images: Dataset, texts: Dataset) ->
         make_model("lenet", texts)
     with pytest.raises(InputError, match=f"unknown model 'vgg': choose one of {', '.join(sorted(MODELS))}"):
         make_model("vgg", images)
+
+
+def test_without_gradients_texts_are_answered_alike(texts: Dataset) -> None:
+    model, (x, _) = make_model("textcnn", texts), rows_of(texts, 6)
+    models = stacked(model, 2)
+    learning = logits_many(model, models.requires_grad_(), x).detach()
+    assert torch.equal(logits_many(model, models.detach(), x), learning)
+
+
+def test_a_judge_of_texts_needs_only_the_words_of_its_rows(texts: Dataset) -> None:
+    model = make_model("textcnn", texts)
+    judge = RowJudge(make_rowset(model, texts.train_x[:4], texts.train_y[:4], torch.device("cpu")), texts.num_classes)
+    models, narrow = stacked(model, 3), judge.narrow
+    assert narrow is not None
+    taken = torch.stack([narrow.take(flat) for flat in models])
+    assert taken.shape[1] < models.shape[1]
+    assert torch.allclose(narrow.judge.logits(taken), judge.logits(models), atol=1e-5)
+
+
+def test_a_judge_of_images_needs_all_of_a_model(images: Dataset) -> None:
+    rows = make_rowset(make_model("mlp", images), images.train_x[:4], images.train_y[:4], torch.device("cpu"))
+    assert RowJudge(rows, images.num_classes).narrow is None

@@ -125,5 +125,13 @@ def test_wallets_of_opposite_noise_earn_nothing() -> None:
 def test_who_takes_its_own_noise_out_hands_in_the_change_and_the_public_step() -> None:
     update, last, before = (torch.randn(5, generator=torch.Generator().manual_seed(i)) for i in range(3))
     seen = by.Trained(update, last, before, torch.Generator())
-    assert torch.allclose(by.without_own(seen), update - (before - last))
-    assert by.without_own(by.Trained(update, None, None, torch.Generator())) is update
+    assert torch.allclose(by.without_own()(seen), update - (before - last))
+    assert torch.allclose(by.without_own(0.5)(seen), update - (before - last) / 2)
+    assert by.without_own()(by.Trained(update, None, None, torch.Generator())) is update
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_who_takes_its_own_noise_out_gains_nothing_by_it(share) -> None:
+    cheat = parts_only(partial(by.craft_first, craft=by.without_own(share)))
+    usual = pay_of_first(honest, participants=13, rounds=8)
+    assert pay_of_first(cheat, participants=13, rounds=8) <= 1.1 * usual

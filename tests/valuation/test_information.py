@@ -137,7 +137,7 @@ def test_a_small_difference_on_the_root_rows_says_nothing(world) -> None:
 
 def test_records_from_before_the_rows_had_a_word_are_read(world) -> None:
     old = codec.pack("valuation", 1, {"records": {"a": [1.0, 2.0, 0.5, 0.1]}, "seed": 7}, {})
-    assert unpack_account(old) == Account({"a": SellerRecord(1.0, 2.0, 0.5, 0.1, ratio=1.0, rows=0.0)}, 7)
+    assert unpack_account(old) == Account({"a": SellerRecord(1.0, 2.0, 0.5, 0.1, ratio=1.0, rows=0.0, first=2.0)}, 7)
 
 
 def test_without_a_common_signal_shares_fall_back_on_equal_ones(world) -> None:

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 from scipy.stats import spearmanr
 
+from martfl.errors import InputError
 from martfl.lab.attacks import Rows
 from martfl.lab.config import RunConfig, make_config
 from martfl.lab.data import Dataset
@@ -74,7 +75,8 @@ CHEATS: dict[str, Make] = {
     "aligned noise": _parts(partial(by.craft_first, craft=by.aligned_noise)),
     "public step added": _parts(partial(by.craft_first, craft=by.with_public)),
     "own predictions": _parts(by.parrot_first),
-    "own noise taken out": _parts(partial(by.craft_first, craft=by.without_own)),
+    "own noise taken out": _parts(partial(by.craft_first, craft=by.without_own())),
+    "half of own noise taken out": _parts(partial(by.craft_first, craft=by.without_own(0.5))),
     "noise in 4 pairs": _parts(partial(by.paired_noise, pairs=4)),
     "root classes": _root_fit(0.0),
     "root classes favoured": _root_fit(0.75),
@@ -92,6 +94,7 @@ GROUPS = {
         "public step added",
         "own predictions",
         "own noise taken out",
+        "half of own noise taken out",
         "noise in 4 pairs",
         *BIASED,
     ),
@@ -120,7 +123,10 @@ def bench_payment(
     names: Sequence[str] = (),
 ) -> dict[str, Figures]:
     """Every way to pay by its name; `names` for some of them only, `groups` = 0 for rows with right labels as truth."""
-    chosen = {name: valuer for name, valuer in ways().items() if not names or name in (*names, NEUTRAL)}
+    every = ways()
+    if unknown := set(names) - set(every):
+        raise InputError(f"unknown ways to pay {sorted(unknown)}: choose among {', '.join(every)}")
+    chosen = {name: valuer for name, valuer in every.items() if not names or name in (*names, NEUTRAL)}
     base = make_config({"dataset": dataset, "rounds": rounds, "participants": participants, "rule": "evidence"})
     found = [_seed(replace(base, seed=seed), chosen, runtime, groups, epochs) for seed in range(seeds)]
     return {name: _figures([one[name] for one in found]) for name in chosen}

@@ -126,6 +126,7 @@ def payment(
     rounds: Annotated[int, typer.Option(min=2, help="Rounds of a market.")] = 20,
     seeds: Annotated[int, typer.Option(min=1, help="Divisions of the data.")] = 2,
     groups: Annotated[int, typer.Option(min=0, help="Models behind the true worth; 0: rows with right labels.")] = 300,
+    only: Annotated[list[str], typer.Option(help="A way to pay; all of them without it.")] = [],  # noqa: B006
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     data: Annotated[Path | None, typer.Option(envvar="MARTFL_DATA", help="Folder of the datasets.")] = None,
     figure: Annotated[Path | None, typer.Option(help="Where to draw pay against rows and wrong labels.")] = None,
@@ -140,7 +141,13 @@ def payment(
     if figure is not None:
         draw(dataset=dataset, participants=participants, rounds=rounds, runtime=runtime, path=figure)
     found = bench_payment(
-        dataset=dataset, participants=participants, rounds=rounds, seeds=seeds, groups=groups, runtime=runtime
+        dataset=dataset,
+        participants=participants,
+        rounds=rounds,
+        seeds=seeds,
+        groups=groups,
+        runtime=runtime,
+        names=tuple(only),
     )
     emit(found, as_json=json, render=lambda: tables(found))
 

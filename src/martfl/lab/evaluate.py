@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor
 
 from martfl.lab.models import Model
-from martfl.lab.models.base import Inputs
+from martfl.lab.models.base import Inputs, Shape
 
 FLOATS = 2**30  # activations kept at once
 CPU_ROWS = 500
@@ -42,8 +43,10 @@ class Rowset:
 
     def logits(self, models: Tensor) -> Tensor:
         """[k, m] -> [k, r, c]: every model over the same rows; can be differentiated by the models."""
-        if not self.model.table or not self.x.is_cuda:
+        if not self.model.table:
             return logits_many(self.model, models, self.x)
+        if not self.x.is_cuda:
+            return torch.cat([self.model.stacked(self.model.split(flat[None]), self.laid) for flat in models])
         return self.model.stacked(self.model.split(models), _shared(self.laid, len(models)))
 
 
@@ -95,3 +98,28 @@ class RowJudge:
 
     def predict(self, models: Tensor) -> Tensor:
         return self.logits(models).argmax(dim=2)
+
+    @cached_property
+    def narrow(self) -> Narrow | None:
+        """Only the words that the rows hold; None where a model has no table of words, or its device is fast enough."""
+        if not self.rows.model.table or self.rows.x.is_cuda:
+            return None
+        words = torch.unique(torch.cat([self.rows.x.new_zeros(1), self.rows.x.flatten()]))  # 0 pads, and stays 0
+        table, *rest = self.rows.model.weights
+        model = replace(self.rows.model, weights=(replace(table, shape=(len(words), table.shape[1])), *rest))
+        rows = replace(self.rows, model=model, x=torch.searchsorted(words, self.rows.x))
+        return Narrow(RowJudge(rows, self.num_classes), words, table.shape)
+
+
+@dataclass(frozen=True)
+class Narrow:
+    """A judge of models without the rows of their table that no row of its own looks up."""
+
+    judge: RowJudge
+    words: Tensor  # [u]
+    table: Shape
+
+    def take(self, flat: Tensor) -> Tensor:
+        """What is left of a model or an update."""
+        table, rest = torch.split(flat, [math.prod(self.table), len(flat) - math.prod(self.table)])
+        return torch.cat([table.view(self.table)[self.words].flatten(), rest])

@@ -20,6 +20,7 @@ from martfl.selection.strategy import Vector
 Matrix = Any  # [k, m], of numpy or torch
 
 COLUMNS = 1 << 15  # that are widened at once: they fit into a processor's cache
+COLUMNS_ALONE = 1 << 18  # of a single vector
 COLUMNS_ELSEWHERE = 1 << 20  # an accelerator wants few, large steps
 SUMS = 7  # numbers that `compare` adds up of each direction, beside pairs and sketches
 
@@ -160,9 +161,11 @@ def sketches(vectors: Sequence[Vector], *, seed: int, size: int) -> Floats:
     if not len(vectors):
         return np.empty((0, 0))
     m = len(vectors[0])
-    found = _zeros(vectors[0][None], min(size, m), rows=len(vectors))
+    if m <= size:
+        return to_floats(stack(vectors))
+    found = _zeros(vectors[0][None], size, rows=len(vectors))
     for place, vector in enumerate(vectors):
-        for columns in _blocks(vector[None], size):
+        for columns in _blocks(vector[None], size, most=COLUMNS_ALONE):
             _fold(_wide(vector[None, columns]), columns, found[place : place + 1], seed=seed, parameters=m)
     return to_floats(found)
 
@@ -188,9 +191,9 @@ def _signs(seed: int, size: int, device: Any) -> Vector:
     return torch.from_numpy(raw).to(device)
 
 
-def _blocks(matrix: Matrix, multiple: int = 1) -> Iterator[slice]:
+def _blocks(matrix: Matrix, multiple: int = 1, *, most: int = COLUMNS) -> Iterator[slice]:
     """Columns in blocks, each as wide as a multiple of so many."""
-    most = COLUMNS if not _is_tensor(matrix) or matrix.device.type == "cpu" else COLUMNS_ELSEWHERE
+    most = most if not _is_tensor(matrix) or matrix.device.type == "cpu" else COLUMNS_ELSEWHERE
     width = max(1, most // multiple) * multiple
     for begin in range(0, matrix.shape[1], width):
         yield slice(begin, begin + width)

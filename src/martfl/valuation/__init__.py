@@ -6,7 +6,7 @@ from martfl.valuation.common import Common, find_common
 from martfl.valuation.information import Information, Sale, Worth
 from martfl.valuation.pay import pay
 from martfl.valuation.strategy import Both, ByValue
-from martfl.valuation.survey import Valued, value_updates
+from martfl.valuation.survey import Focus, Valued, value_updates
 from martfl.valuation.words import Appraisal, appraisals, brief, brief_share, statement
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Both",
     "ByValue",
     "Common",
+    "Focus",
     "Information",
     "Sale",
     "SellerRecord",

@@ -83,11 +83,11 @@ def find_common(gram: Floats, start: Floats) -> Common:
 def _fit(gram: Floats, start: Floats) -> Common:
     loadings, strangers = _first(gram, start), _strangers(gram)
     for _ in range(ROUNDS):
-        shared = np.clip(_noise(gram, loadings), 0.0, 1.0)
+        shared = np.minimum(np.maximum(_noise(gram, loadings), 0.0), 1.0)
         counted = loadings / (1.0 - loadings**2) / shared.sum(axis=1)
         weights = strangers * (1.0 - shared**2) ** 2 * counted  # [k, k]; 0 with itself
         found = (weights * gram).sum(axis=1) / np.maximum(weights @ loadings, TINY)
-        loadings = np.clip((loadings + found) / 2, LEAST, TOP)
+        loadings = np.minimum(np.maximum((loadings + found) / 2, LEAST), TOP)
     alone = standing_alone(gram, loadings)
     tied = _ties(gram, loadings, alone)
     return Common(loadings, alone, tied, _unexplained(gram, loadings, alone * tied**2))
@@ -132,7 +132,7 @@ def _strangers(gram: Floats) -> Floats:
 def _noise(gram: Floats, loadings: Floats) -> Floats:
     """[k, k] (G − a·aᵀ) / √((1 − a_i²)·(1 − a_j²)), with ones on the diagonal."""
     spread = np.sqrt(1.0 - loadings**2)
-    found = (gram - np.outer(loadings, loadings)) / np.outer(spread, spread)
+    found = (gram - loadings[:, None] * loadings) / (spread[:, None] * spread)
     np.fill_diagonal(found, 1.0)
     return np.asarray(found)
 

@@ -17,9 +17,10 @@ import numpy as np
 
 from martfl.arrays import Floats
 from martfl.errors import InputError
-from martfl.valuation.account import Account, Epoch, SellerRecord, enter
-from martfl.valuation.common import find_common
-from martfl.valuation.novelty import beyond_public
+from martfl.valuation.account import Account, Epoch, SellerRecord, enter, first_known, rates
+from martfl.valuation.common import Common, find_common
+from martfl.valuation.novelty import Novelty, beyond_public
+from martfl.valuation.persistence import Stay, find_stay, remember
 from martfl.valuation.root import read_rows, scale
 
 DOUBT = 0.03  # of the mean: information that an epoch without any clarity cannot tell from none
@@ -99,17 +100,36 @@ class Information:
             return account, nothing_sold()
         novel = beyond_public(sale.directions, sale.gains, sale.step, sale.step_gains)
         common = find_common(novel.directions @ novel.directions.T, novel.gains.mean(axis=1))
-        epoch = Epoch(
-            common.information,
+        stay = find_stay(novel.directions, common, [account.traces.get(name) for name in sale.names])
+        epoch = self._epoch(account, sale, novel, common, stay)
+        most, most_rows = self.window * self.floor**-4, self.window * self.floor**-2
+        records = enter(account.records, sale.names, epoch, most=most, most_rows=most_rows)
+        worth = self.shares([records[name] for name in sale.names], today=common.tied)
+        sold = zip(sale.names, remember(stay, rates(account.records, sale.names, epoch.weight)), strict=True)
+        return replace(account, records=records, traces={**account.traces, **dict(sold)}), worth
+
+    def _epoch(self, account: Account, sale: Sale, novel: Novelty, common: Common, stay: Stay) -> Epoch:
+        """What noise was taken out counts, as far as the seller holds more than before a step was public.
+
+        counted_i = max(held_i, min(information_i, first_i)), held_i = 1 / |x_i + taken_i·y_i|²
+
+        Rows that are new in every epoch do not stay either, and cost nothing by that. Of those who came when a step
+        was public nothing of the kind is known; they hold no more than is usual for their noise that is new.
+        """
+        found, held = common.information, stay.hold_back(common.information)
+        known = [account.records.get(name) for name in sale.names]
+        late = np.array([record is not None and not record.first > 0 for record in known])
+        held = np.where(late, np.minimum(held, stay.fresh * found), held)
+        first = first_known(account.records, sale.names, held, common.alone)
+        return Epoch(
+            np.maximum(held, np.minimum(found, first)),
             common.alone * common.tied,
             common.error,
             weight=(common.error**2 + self.floor**2) ** -2,
             rows=read_rows(sale.gains, novel.gains, common.alone, floor=self.floor, even=sale.even),
+            fresh=stay.fresh,
+            first=sale.step is None,
         )
-        most, most_rows = self.window * self.floor**-4, self.window * self.floor**-2
-        records = enter(account.records, sale.names, epoch, most=most, most_rows=most_rows)
-        worth = self.shares([records[name] for name in sale.names], today=common.tied)
-        return replace(account, records=records), worth
 
     def past_shares(self, account: Account, names: Sequence[str]) -> Floats:
         """[k] by what is known already; whoever is new counts as the mean of the others."""
@@ -121,11 +141,11 @@ class Information:
 
     def shares(self, records: Sequence[SellerRecord], *, today: Floats | None = None) -> Worth:
         """The shares of these sellers by their records; whoever sells noise `today` [k] lives on no record."""
-        weight, information, alone, error, ratio = (
+        weight, information, alone, error, ratio, proven = (
             np.array([getattr(record, name) for record in records])
-            for name in ("weight", "information", "alone", "error", "ratio")
+            for name in ("weight", "information", "alone", "error", "ratio", "proven")
         )
-        value = information * scale(ratio) ** 2
+        value = information * proven * scale(ratio) ** 2
         believed = 1.0 / (1.0 + float((weight * error).sum() / weight.sum()))
         floor = DOUBT * (1.0 - believed)
         raw = np.maximum(value * alone, floor) ** (self.whole * believed) * alone ** (1.0 - believed)

@@ -100,6 +100,7 @@ class ByValue:
             even=stand_for_all(buyer),
             trust=self._trust([selection.reasons[i] for i in kept]),
             chosen=selection.weights[kept],
+            focus=getattr(buyer, "focus", None),
         )
         weights = np.zeros_like(selection.weights)
         weights[kept] = valued.weights

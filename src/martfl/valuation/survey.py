@@ -4,8 +4,9 @@ Gains are taken half way between the model and the aggregate. There they add up:
 gains is its Aumann–Shapley value, which does not change where sellers split or merge, and the sum is the model's gain.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -19,6 +20,20 @@ from martfl.valuation.information import Information, Sale, Worth, nothing_sold
 Goodness = Callable[[Sequence[Vector]], Floats]  # [k] models -> [k, r], higher is better
 SKETCH = 16_384  # numbers of a sketch: cosines to 0.008
 STEP = 0.1  # of the usual length, on which a gain is measured
+
+
+@dataclass(frozen=True)
+class Focus:
+    """What the root rows can see of a model: a linear part of its parameters, and how good models are by that.
+
+    Examples:
+        >>> halves = Focus(lambda model: model[:2], lambda models: np.array([[model.sum()] for model in models]))
+        >>> halves.goodness([halves.take(np.array([1.0, 2.0, 9.0]))]).tolist()
+        [[3.0]]
+    """
+
+    take: Callable[[Vector], Vector]  # [m] -> [seen]
+    goodness: Callable[[Iterable[Vector]], Floats]  # of models that were taken, each made when it is judged
 
 
 @dataclass(frozen=True)
@@ -43,11 +58,12 @@ def value_updates(
     even: bool = False,
     trust: Floats | None = None,
     chosen: Floats | None = None,
+    focus: Focus | None = None,
 ) -> tuple[Account, Valued]:
     """The kept updates of an epoch, each finite and not zero, and what is known after it.
 
     `even` says that the root rows stand for all classes alike. `trust` [k] and `chosen` [k] are the selection's: the
-    chance of being honest, and the weights that it would give.
+    chance of being honest, and the weights that it would give. With a `focus`, only what it takes is judged.
 
     added_i = reach_i · mean gain of a row on a step along i, reach_i = weight_i · ‖u_i‖ / usual length
 
@@ -69,12 +85,12 @@ def value_updates(
     past = rule.past_shares(account, names)
     usual = usual_length(lengths, past)
     parts = combine(past, lengths, trust=trust)
-    middle = model + sum(float(part) / 2 * update for part, update in zip(parts, updates, strict=True))
-    units = [update / float(length) for update, length in zip(updates, lengths, strict=True)]
-    directions = [*units, step / norm(step)] if step is not None else units
-    gains = measure_gains(goodness, middle, [usual * direction for direction in directions])
-    drawn = sketches(directions, seed=seed, size=SKETCH)
-    k = len(units)
+    moved, far = ([*updates], lengths) if step is None else ([*updates, step], np.append(lengths, norm(step)))
+    gains = _gains_near_middle(
+        focus or Focus(lambda whole: whole, lambda models: goodness(list(models))), model, moved, parts / 2, usual / far
+    )
+    drawn = sketches(moved, seed=seed, size=SKETCH) / far[:, None]
+    k = len(updates)
     public, public_gains = (drawn[k], gains[k]) if step is not None else (None, None)
     after, worth = rule.appraise(after, Sale(tuple(names), drawn[:k], gains[:k], public, public_gains, even))
     weights = combine(worth.shares, lengths, trust=trust, chosen=chosen, clarity=worth.clarity)
@@ -83,15 +99,21 @@ def value_updates(
     return after, Valued(worth, weights, reach * gains[:k].mean(axis=1), reach * error)
 
 
+def _gains_near_middle(focus: Focus, model: Vector, moved: Sequence[Vector], halves: Floats, factors: Floats) -> Floats:
+    """[j, r] what rows gain per step of factor_i · moved_i from the model moved by Σ half_i · moved_i.
+
+    There may be fewer halves. What is not finite counts as no gain.
+    """
+    seen = [focus.take(vector) for vector in moved]
+    middle = focus.take(model) + sum(float(half) * vector for half, vector in zip(halves, seen, strict=False))
+    near = (middle + STEP * float(factor) * vector for factor, vector in zip(factors, seen, strict=True))
+    found = np.asarray(focus.goodness(chain([middle], near)), dtype=np.float64)
+    return np.asarray(np.nan_to_num((found[1:] - found[0]) / STEP, nan=0.0, posinf=0.0, neginf=0.0))
+
+
 def last_step(account: Account, model: Vector) -> Vector | None:
     """What the model has moved since the last epoch; None where nothing is known of it, or it has not moved."""
     if account.model is None or len(account.model) != len(model):
         return None
     step = model - account.model
     return step if norm(step) > 0 else None
-
-
-def measure_gains(goodness: Goodness, point: Vector, steps: Sequence[Vector]) -> Floats:
-    """[k, r] what every row gains per step at `point`; what is not finite counts as no gain."""
-    found = np.asarray(goodness([point, *(point + STEP * step for step in steps)]), dtype=np.float64)
-    return np.asarray(np.nan_to_num((found[1:] - found[0]) / STEP, nan=0.0, posinf=0.0, neginf=0.0))

@@ -74,6 +74,8 @@ class Answers(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Context, taps: Tensor, words: Tensor, numbers: Tensor, lengths: Tensor, order: Tensor) -> Tensor:
         kernels = kernels_for(taps, KERNELS)
+        if kernels is None and not ctx.needs_input_grad[0]:
+            return _largest(taps, numbers)
         best, places = kernels.answer(taps, numbers, lengths) if kernels else _answer(taps, numbers)
         ctx.save_for_backward(places, words, numbers, order)
         ctx.width = taps.shape[1]
@@ -92,12 +94,8 @@ class Answers(torch.autograd.Function):
 
 def _answer(taps: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
     """(the largest responses, where each window begins), both [n, b, 300]."""
-    n, width, _ = taps.shape
-    used = numbers.flatten(0, 1).any(dim=0).nonzero()  # beyond all rows one window of padding is enough
-    length = min(numbers.shape[2], (int(used.max()) + 1 if len(used) else 0) + max(SPANS))
-    first = torch.arange(n, device=numbers.device).mul_(width).view(n, 1, 1)
-    flat, at = taps.flatten(0, 1), numbers[..., :length] + first
-    start, best, places = 0, [], []
+    flat, at = taps.flatten(0, 1), _places(numbers, taps.shape[1])
+    start, best, places, length = 0, [], [], at.shape[2]
     for span in SPANS:
         steps = length - span + 1
         blocks = torch.split(flat[:, start : start + span * FILTERS], FILTERS, dim=1)
@@ -109,6 +107,25 @@ def _answer(taps: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
         places.append(place)
         start += span * FILTERS
     return torch.cat(best, dim=-1), torch.cat(places, dim=-1)
+
+
+def _largest(taps: Tensor, numbers: Tensor) -> Tensor:
+    """The largest responses alone, as `_answer` has them, several times as fast."""
+    blocks, at = taps.reshape(-1, FILTERS), _places(numbers, taps.shape[1]) * TAPS
+    start, best = 0, []
+    for span in SPANS:
+        windows = at.unfold(2, span, 1) + torch.arange(start, start + span, device=at.device)  # [n, b, steps, span]
+        total = F.embedding_bag(windows.reshape(-1, span), blocks, mode="sum")
+        best.append(total.view(*windows.shape[:3], FILTERS).amax(dim=2))
+        start += span
+    return torch.cat(best, dim=-1)
+
+
+def _places(numbers: Tensor, width: int) -> Tensor:
+    """[n, b, L'] of every token's word among all models' words; beyond all rows one window of padding is enough."""
+    used = numbers.flatten(0, 1).any(dim=0).nonzero()
+    length = min(numbers.shape[2], (int(used.max()) + 1 if len(used) else 0) + max(SPANS))
+    return numbers[..., :length] + torch.arange(len(numbers), device=numbers.device).mul_(width).view(-1, 1, 1)
 
 
 def _spread(grad: Tensor, places: Tensor, numbers: Tensor, width: int) -> Tensor:

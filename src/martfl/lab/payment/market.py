@@ -125,7 +125,7 @@ def paid_round(market: Market, model: Tensor, trained: Tensor, past: Past, index
     names = tuple(str(i) for i in range(len(updates)))
     buyer = LabBuyer(view, market.judge)
     even = stand_for_all(buyer)
-    return PaidRound(names, updates, model, own, market.sizes, buyer.goodness, rng, even, view)
+    return PaidRound(names, updates, model, own, market.sizes, buyer.goodness, rng, even, buyer.focus, view)
 
 
 def _parrot(market: Market, model: Tensor) -> None:

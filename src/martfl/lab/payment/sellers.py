@@ -112,9 +112,15 @@ def _opposed(key: int, sign: float) -> Craft:
     return craft
 
 
-def without_own(seen: Trained) -> Tensor:
-    """u_t − (u_{t−1} − s_{t−1}): less what set it apart from the others the last time."""
-    return seen.update if seen.before is None or seen.last is None else seen.update - seen.before + seen.last
+def without_own(share: float = 1.0) -> Craft:
+    """u_t − share·(u_{t−1} − s_{t−1}): less what set it apart from the others the last time."""
+
+    def craft(seen: Trained) -> Tensor:
+        if seen.before is None or seen.last is None:
+            return seen.update
+        return seen.update - share * (seen.before - seen.last)
+
+    return craft
 
 
 def with_noise(share: float) -> Craft:

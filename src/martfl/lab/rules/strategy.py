@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,7 @@ from martfl.scoring.sketch import MAX_ENTRIES
 from martfl.selection import STRATEGIES, make_strategy
 from martfl.selection.explain import headline
 from martfl.selection.strategy import State, Strategy
-from martfl.valuation import ByValue
+from martfl.valuation import ByValue, Focus
 from martfl.values import Settings
 
 BASELINE_DATA = ("root", "test")
@@ -78,13 +78,28 @@ class LabBuyer:
 
     def goodness(self, models: Sequence[Tensor]) -> np.ndarray:
         """[k, r] log likelihood of every row's true class."""
-        chances = torch.log_softmax(self._judge.logits(torch.stack(list(models))).double(), dim=-1)
-        truth = self._judge.labels.expand(len(models), -1)[..., None]
-        return np.asarray(chances.gather(-1, truth)[..., 0].cpu().numpy())
+        return _goodness(self._judge, models)
+
+    @property
+    def focus(self) -> Focus | None:
+        """The part of a model that the judge's rows can see; None where that is all of it."""
+        narrow = getattr(self._judge, "narrow", None)
+        return None if narrow is None else Focus(narrow.take, partial(_goodness_each, narrow.judge))
 
     def logits(self, models: Sequence[Tensor]) -> np.ndarray:
         """[k, r, classes] on the judge's rows."""
         return np.asarray(self._judge.logits(torch.stack(list(models))).double().cpu().numpy())
+
+
+def _goodness(judge: Judge, models: Sequence[Tensor]) -> np.ndarray:
+    chances = torch.log_softmax(judge.logits(torch.stack(list(models))).double(), dim=-1)
+    truth = judge.labels.expand(len(models), -1)[..., None]
+    return np.asarray(chances.gather(-1, truth)[..., 0].cpu().numpy())
+
+
+def _goodness_each(judge: Judge, models: Iterable[Tensor]) -> np.ndarray:
+    """One model after the other: each fits into a processor's cache."""
+    return np.concatenate([_goodness(judge, [model]) for model in models])
 
 
 def judge_of(view: RoundView, baseline_data: str) -> Judge:

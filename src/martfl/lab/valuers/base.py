@@ -13,6 +13,7 @@ from torch import Tensor
 
 from martfl.lab.rules.base import RoundView
 from martfl.lab.rules.shared import to_numpy
+from martfl.valuation import Focus
 
 State = Any  # each valuer's own
 
@@ -29,6 +30,7 @@ class PaidRound:
     goodness: Callable[[Sequence[Tensor]], np.ndarray]  # [j] models -> [j, r] on root rows
     rng: np.random.Generator
     even: bool = False  # whether the root rows stand for all classes alike
+    focus: Focus | None = None  # the part of a model that the root rows can see
     view: RoundView | None = None  # the whole round, for rules of the lab that are paid by
 
     @cached_property

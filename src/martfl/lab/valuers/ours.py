@@ -33,6 +33,7 @@ class ByInformation:
             goodness=paid.goodness,
             rng=paid.rng,
             even=paid.even,
+            focus=paid.focus,
         )
         return after, valued.weights
 

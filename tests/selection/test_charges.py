@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from martfl.selection import make_strategy
-from martfl.selection.charges import Charge, Known, accomplices, accuse, charge_kinds, find_charges
+from martfl.selection.charges import Charge, Known, accuse, charge_kinds, find_charges
 from martfl.selection.crowd import Crowd
 from martfl.selection.kinds import Cut
 from martfl.selection.memory import Record
@@ -178,15 +178,6 @@ def test_who_hides_the_same_where_no_root_row_reaches_is_out(bad) -> None:
     assert out(facts) == list(range(13, 13 + bad))
     assert find_charges(RULE, facts).charges[-1].numbers["hidden"] > RULE.limit
     assert out(facts, make_strategy("evidence", without=("hidden",))) == []
-
-
-def test_who_shows_a_trace_of_what_a_kind_hides_is_charged_with_it() -> None:
-    """Who trains little hides no less, but it does not stand out among the rest of what it has learnt."""
-    facts = replace(known(19, 0), hidden=hiding(6, 0.7))
-    facts.directions[0] += 0.5 * np.eye(SIZE)[0]
-    traces = accomplices(facts, np.arange(19) >= 13)
-    assert traces[0] == max(traces[:13]) > 3.0 and np.median(traces[:13]) < 0.0
-    assert 0 in out(facts) and out(facts)[1:] == list(range(13, 19))
 
 
 def test_what_honest_ones_hide_accuses_nobody() -> None:

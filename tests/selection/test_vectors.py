@@ -8,8 +8,18 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from martfl.selection.basket import hidden_reach
-from martfl.selection.vectors import compare, cosine, norm, norms, scale_rows, sketches, stack, to_floats, weighted_sum
+from martfl.selection.vectors import (
+    compare,
+    cosine,
+    heavy_sketches,
+    norm,
+    norms,
+    scale_rows,
+    sketches,
+    stack,
+    to_floats,
+    weighted_sum,
+)
 
 A, B = np.array([3.0, 4.0, 0.0]), np.array([0.0, 4.0, 3.0])
 
@@ -65,7 +75,7 @@ def test_a_matrix_of_torch_is_compared_as_one_of_numpy(m) -> None:
     units, reference = directions(5, m)
     here = compare(units, reference, seed=2, size=1024)
     there = compare(torch.tensor(units), torch.tensor(reference), seed=2, size=1024)
-    for name in ("sketches", "cosines", "chance", "reference", "hidden", "heaviest"):
+    for name in ("sketches", "cosines", "chance", "reference", "heaviest"):
         assert np.allclose(getattr(here, name), getattr(there, name))
     assert np.allclose(here.ties(), there.ties())
 
@@ -82,20 +92,31 @@ def test_ties_are_the_closest_or_most_opposed_other_in_deviations_of_random_sign
 def test_nothing_is_in_common_with_nothing() -> None:
     units, _ = directions(2, 100)
     found = compare(units, np.zeros(100), seed=0, size=256)
-    assert found.reference.tolist() == [0.0, 0.0] and not found.hidden.any()
+    assert found.reference.tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("m", [300, 70_001])
-def test_where_the_reference_is_zero_the_heaviest_numbers_count(m) -> None:
+@pytest.mark.parametrize("make", [np.asarray, torch.tensor], ids=["numpy", "torch"])
+def test_where_the_reference_is_zero_the_heaviest_numbers_count(m, make) -> None:
     units, reference = directions(4, m)
     reference[: m // 2] = 0.0
-    found = compare(units, reference, seed=3, size=m)
-    seventh = units[:, : m // 2] ** 7
-    assert np.allclose(found.hidden[:, : m // 2], seventh / np.linalg.norm(seventh, axis=1, keepdims=True))
-    assert not found.hidden[:, m // 2 :].any()
-    for place, part in enumerate((units[:, : m // 2], units[:, m // 2 :])):
-        assert found.heaviest[:, place] == pytest.approx(np.sqrt((part**8).sum(axis=1) / (part**6).sum(axis=1)))
-    assert not compare(units, reference + 1.0, seed=3, size=m).hidden.any()
+    bound = float(np.abs(units).max()) / 2
+    found, heaviest = heavy_sketches(make(units), make(reference), bound=bound, seed=3, size=m)
+    cut = np.clip(units[:, : m // 2] / bound, -1.0, 1.0)
+    assert np.allclose(found[:, : m // 2], cut**7) and not found[:, m // 2 :].any()
+    assert heaviest == pytest.approx(bound * np.sqrt((cut**8).sum(axis=1) / (cut**6).sum(axis=1)))
+    light = units[:, m // 2 :]
+    assert compare(make(units), make(reference), seed=3, size=m).heaviest == pytest.approx(
+        np.sqrt((light**8).sum(axis=1) / (light**6).sum(axis=1))
+    )
+
+
+def test_sketches_of_heavy_numbers_keep_what_two_have_in_common() -> None:
+    units, reference = directions(3, 70_001)
+    reference[:60_000] = 0.0
+    units[:, :50] = 0.05 * np.sign(units[0, :50])
+    whole, small = (heavy_sketches(units, reference, bound=0.03, seed=3, size=size)[0] for size in (70_001, 4096))
+    assert np.allclose(whole @ whole.T, small @ small.T, atol=0.1 * np.linalg.norm(whole, axis=1).max() ** 2)
 
 
 @pytest.mark.parametrize("make", [np.asarray, torch.tensor], ids=["numpy", "torch"])
@@ -116,10 +137,3 @@ def test_what_is_compared_stays_as_it_was() -> None:
         before = to_floats(units)
         compare(units, units[0], seed=0, size=256)
         assert np.array_equal(to_floats(units), before)
-
-
-def test_what_is_learnt_unseen_counts_as_far_as_it_is_heavy() -> None:
-    heaviest = np.array([[0.02, 0.1], [0.05, 0.1], [0.2, 0.1], [0.025, 9.0]])
-    reach = hidden_reach(heaviest, np.zeros(4, dtype=bool))
-    assert reach == pytest.approx([0.4**4, 1.0, 1.0, 0.5**4]), "one that makes the rest heavier does not hide"
-    assert not hidden_reach(np.zeros((3, 2)), np.zeros(3, dtype=bool)).any()

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from martfl.arrays import Floats
+from martfl.selection.hidden import hide
 from martfl.selection.memory import Memory
 from martfl.selection.strategy import Buyer, Vector
 from martfl.selection.vectors import Matrix, compare, norm, norms, scale_rows, stack
 
-HEAVY = 0.5  # of the usual heaviest number where root rows reach: what lies elsewhere counts in full from there on
-FADES = 4  # … and below it by this power; honest ones have 0.5 to 1.0 in text, 0.4 and less in images
+SHORTEST = 1e-30  # a length below it is none: single precision has no number for its inverse much further down
 SAME = 0.999  # cosine from which two updates are one; no two that were trained apart come near it
 
 
@@ -40,7 +40,7 @@ class Basket:
     own: Floats  # [k] cosines with the buyer's own update
     ties: Floats  # [k] what each has in common with another, against random signs
     copies: NDArray[np.bool_]  # [k] whether an earlier one is the same
-    hidden: Floats  # [k, d] sketches of what each learnt most where no root row reaches; shorter where that is little
+    hidden: Floats  # [k, d] sketches of what each hides where no root row reaches
 
 
 def ask(buyer: Buyer, memory: Memory) -> Scores:
@@ -65,18 +65,8 @@ def unpack_basket(delivered: Mapping[int, Vector], own: Vector, *, seed: int, si
     copies = np.asarray(np.tril(found.cosines > SAME, k=-1).any(axis=1), dtype=bool)
     common = np.zeros(len(places))
     common[~copies] = found[~copies].ties()
-    hidden = found.hidden * hidden_reach(found.heaviest, copies)[:, None]
+    hidden = hide(units, own, found.heaviest, seed=seed, size=size)
     return Basket(places, units, lengths, found.sketches, found.reference, common, copies, hidden)
-
-
-def hidden_reach(heaviest: Floats, copies: NDArray[np.bool_]) -> Floats:
-    """[k] how much of what was learnt where no root row reaches counts: all of it where it is as heavy as the rest.
-
-    `heaviest` [k, 2] is how heavy the heaviest numbers are there, and where root rows reach. The latter is taken as it
-    is usual: who makes its own heavier must not hide behind that.
-    """
-    usual = float(np.median(heaviest[~copies, 1]))
-    return np.minimum(1.0, heaviest[:, 0] / (HEAVY * usual)) ** FADES if usual > 0 else np.zeros(len(heaviest))
 
 
 def _directions(delivered: Mapping[int, Vector]) -> tuple[tuple[int, ...], Floats, Matrix]:
@@ -86,7 +76,7 @@ def _directions(delivered: Mapping[int, Vector]) -> tuple[tuple[int, ...], Float
         return (), np.zeros(0), None
     units = stack([delivered[i] for i in order])
     lengths = norms(units)
-    sound = np.isfinite(lengths) & (lengths > 0)
+    sound = np.isfinite(lengths) & (lengths > SHORTEST)
     units = units if sound.all() else units[np.flatnonzero(sound)]
     scale_rows(units, 1.0 / lengths[sound])
     return tuple(i for i, good in zip(order, sound, strict=True) if good), lengths[sound], units

@@ -24,7 +24,6 @@ from martfl.selection.reasons import Code
 
 SIGNS = math.log(4.0)  # random signs have no more in common with the closest of a few dozen others, in deviations
 MOST_LENGTH = 3.0  # of the evidence: honest kinds may be longer too, where they have more to learn
-TRACE = 0.008  # of what a kind hides shows in a sketch of 16,384 numbers by chance
 QUARTILE = 0.75  # of a kind's members that are long, and of the others that are not
 
 
@@ -131,19 +130,7 @@ def charge_kinds(rule: Parameters, known: Known, crowd: Crowd) -> list[tuple[Seq
         found.append((left[members].tolist(), evidence, parts))
         if evidence < rule.limit:
             return found
-        if parts.hidden > 0:
-            shown = np.minimum(accomplices(part, members), evidence)
-            found += [([int(left[i])], float(shown[i]), parts) for i in np.flatnonzero(~members)]
         left = left[~members]
-
-
-def accomplices(known: Known, members: Mask) -> Floats:
-    """[k] the evidence that each has learnt what a kind hides, too; who trains little shows it only beside that."""
-    secret = known.hidden[members].mean(axis=0)
-    trace = known.directions @ secret / max(float(np.linalg.norm(secret)), 1e-12)
-    usual = float(np.median(trace[~members]))
-    spread = max(TRACE, 1.4826 * float(np.median(np.abs(trace[~members] - usual))))
-    return log_e((usual - trace) / spread)
 
 
 def charge_sides(rule: Parameters, known: Known, crowd: Crowd, cut: Cut) -> list[tuple[Mask, float, Accusation]]:

@@ -85,7 +85,7 @@ def find_hidden(gram: Floats, hidden: Floats) -> list[Cut]:
     """The kind with most in common where no root row reaches, by inner products there [k, k], if that is unusual."""
     if len(gram) < 2 * LEAST:
         return []
-    seen = to_cosines(without_common(gram))
+    seen, hidden = to_cosines(without_common(gram)), np.clip(hidden, -1.0, 1.0)
     starts = [*_along_components(hidden), *_trios(hidden)]
     sides = {side.tobytes(): side for start in starts if _large(side := _closer(hidden, settle(hidden, start)))}
     scored = [(hidden_score(seen, hidden, side), side) for side in sides.values()]
@@ -101,11 +101,16 @@ def unlikeness(cosines: Floats) -> float:
 
 
 def hidden_score(seen: Floats, hidden: Floats, side: Mask) -> float:
-    """By how many deviations members stand out, times how alike they are beyond what shows elsewhere.
+    """By how many deviations members stand out, times how much closer they are than elsewhere.
 
     Providers of the same classes are alike everywhere; a backdoor's members are alike only where it cannot be seen.
     """
-    return separation(hidden, side) * max(0.0, within(hidden, side) - max(0.0, within(seen, side)))
+    return separation(hidden, side) * max(0.0, closeness(hidden, side) - max(0.0, closeness(seen, side)))
+
+
+def closeness(gram: Floats, side: Mask) -> float:
+    """How much more two members have in common than a member and another one."""
+    return within(gram, side) - float(gram[np.ix_(side, ~side)].mean())
 
 
 def within(gram: Floats, side: Mask) -> float:

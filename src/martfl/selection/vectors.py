@@ -22,7 +22,7 @@ Matrix = Any  # [k, m], of numpy or torch
 COLUMNS = 1 << 15  # that are widened at once: they fit into a processor's cache
 COLUMNS_ALONE = 1 << 18  # of a single vector
 COLUMNS_ELSEWHERE = 1 << 20  # an accelerator wants few, large steps
-SUMS = 7  # numbers that `compare` adds up of each direction, beside pairs and sketches
+SUMS = 4  # numbers that `compare` adds up of each direction, beside pairs and sketches
 
 
 def norm(vector: Vector) -> float:
@@ -80,8 +80,7 @@ class Likeness:
     cosines: Floats  # [k, k]
     chance: Floats  # [k, k] what the cosines would deviate by if signs were random
     reference: Floats  # [k] cosines with the reference; 0 where that is zero
-    hidden: Floats  # [k, d] sketches of length 1 of the heaviest numbers where the reference is zero; 0 where none are
-    heaviest: Floats  # [k, 2] how heavy these are, and those where the reference is not zero
+    heaviest: Floats  # [k] how heavy the heaviest numbers are where the reference is not zero
 
     def ties(self) -> Floats:
         """[k] how much each has in common with the one that it is closest to, or most opposed to, in deviations.
@@ -96,60 +95,59 @@ class Likeness:
 
     def __getitem__(self, rows: Any) -> "Likeness":
         pairs = np.ix_(rows, rows)
-        return Likeness(
-            self.sketches[rows], self.cosines[pairs], self.chance[pairs], self.reference[rows], self.hidden[rows],
-            self.heaviest[rows],
-        )  # fmt: skip
+        parts = (self.sketches[rows], self.cosines[pairs], self.chance[pairs])
+        return Likeness(*parts, self.reference[rows], self.heaviest[rows])
 
 
 def compare(units: Matrix, reference: Vector, *, seed: int, size: int) -> Likeness:
     """All that is asked of k ≥ 1 directions of length 1, in one pass and with one transfer to the host.
 
-    Where the reference is zero, directions are compared by their seventh powers: by the few numbers that are heaviest.
-    How heavy these are is  √(Σ u⁸ / Σ u⁶).
+    How heavy the heaviest numbers are is  √(Σ u⁸ / Σ u⁶).
     """
     (k, m), width = units.shape, min(size, units.shape[1])
-    places = np.cumsum([0, k, k, SUMS, width, width])
+    places = np.cumsum([0, k, k, SUMS, width]).tolist()
     found = _zeros(units, places[-1])
-    cosines, chance, sums, direct, hidden = (found[:, a:b] for a, b in itertools.pairwise(places.tolist()))
+    cosines, chance, sums, direct = (found[:, a:b] for a, b in itertools.pairwise(places))
     for columns in _blocks(units, size):
         wide, beside = _wide(units[:, columns]), _wide(reference[columns])
         squares = wide * wide
+        fourth = squares * squares
+        light = _wide((beside != 0)[None])[0]
         cosines += wide @ wide.T
         chance += squares @ squares.T
         sums[:, 0] += wide @ beside
         sums[:, 1] += beside @ beside
-        _fold(_hidden(wide, squares, beside, sums), columns, hidden, seed=seed, parameters=m)
+        sums[:, 2] += (fourth * fourth) @ light
+        sums[:, 3] += (fourth * squares) @ light
         _fold(wide, columns, direct, seed=seed, parameters=m)
+    cosines, chance, sums, direct = (to_floats(found)[:, a:b] for a, b in itertools.pairwise(places))
+    along = _ratio(sums[:, 0], np.sqrt(sums[:, 1]))
+    return Likeness(direct, cosines, np.sqrt(chance), along, np.sqrt(_ratio(sums[:, 2], sums[:, 3])))
+
+
+def heavy_sketches(units: Matrix, reference: Vector, *, bound: float, seed: int, size: int) -> tuple[Floats, Floats]:
+    """([k, min(size, m)], [k]) sketches of the heaviest numbers where the reference is zero, and how heavy these are.
+
+    Numbers are taken in units of `bound` and cut there, and to their seventh power, which only the heaviest survive:
+    Σ v⁷w⁷ for two of them. The sketches' own lengths say how many heavy numbers there are.
+    """
+    m = units.shape[1]
+    width = min(size, m)
+    found = _zeros(units, width + 2)
+    for columns in _blocks(units, size):
+        part = (units[:, columns] * (reference[columns] == 0) / bound).clip(-1.0, 1.0)
+        squares = part * part
+        sixth = squares * squares * squares
+        found[:, width] += (sixth * squares).sum(1)
+        found[:, width + 1] += sixth.sum(1)
+        _fold(_wide(sixth * part), columns, found[:, :width], seed=seed, parameters=m)
     host = to_floats(found)
-    return _likeness(*(host[:, a:b] for a, b in itertools.pairwise(places.tolist())))
-
-
-def _hidden(wide: Matrix, squares: Matrix, beside: Matrix, sums: Matrix) -> Matrix:
-    """[k, c] the seventh powers where the reference is zero, and 0 elsewhere; what tells their weight is added up."""
-    sixth = squares * squares * squares
-    eighth = sixth * squares
-    dark = _wide((beside == 0)[None])[0]
-    seventh = sixth * wide * dark
-    sums[:, 2] += (seventh * seventh).sum(1)
-    for place, mask in ((3, dark), (5, 1.0 - dark)):
-        sums[:, place] += eighth @ mask
-        sums[:, place + 1] += sixth @ mask
-    return seventh
-
-
-def _likeness(cosines: Floats, chance: Floats, sums: Floats, direct: Floats, hidden: Floats) -> Likeness:
-    """What was added up, in its units; a reference of zeros tells nothing apart."""
-    length = math.sqrt(sums[0, 1])
-    along = sums[:, 0] / length if length > 0 else np.zeros(len(sums))
-    whole = np.sqrt(sums[:, 2]) if length > 0 else np.zeros(len(sums))
-    heaviest = np.sqrt(_ratio(sums[:, 3::2], sums[:, 4::2]))
-    return Likeness(direct, cosines, np.sqrt(chance), along, _ratio(hidden, whole[:, None]), heaviest)
+    return host[:, :width], bound * np.sqrt(_ratio(host[:, width], host[:, width + 1]))
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:
     """above / below; 0 where nothing is below."""
-    return np.divide(above, below, out=np.zeros_like(above), where=np.broadcast_to(below > 0, above.shape))
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
 
 
 def sketches(vectors: Sequence[Vector], *, seed: int, size: int) -> Floats:

@@ -30,7 +30,7 @@ from martfl.selection.charges import Known, charge_kinds
 from martfl.selection.crowd import Crowd
 
 PAPER = "an attack on the rule evidence, with its code"
-STEPS = 12  # of the bisection
+STEPS = 8  # of the bisection
 HEAVIER = 1.5  # a decoy against the heaviest number beside it
 
 

@@ -187,3 +187,22 @@ def test_sellers_of_other_classes_are_unlike_and_those_of_the_same_are_not() -> 
 def test_a_hidden_kind_needs_others_beside_it(k) -> None:
     assert find_hidden(np.eye(k), np.eye(k)) == []
     assert find_hidden(np.eye(k), np.zeros((k, k))) == []
+
+
+def test_noise_of_others_makes_no_hidden_kind_of_sellers_of_the_same_classes() -> None:
+    """Who blurs its own numbers where no root row reaches is unlike all others there, and frames nobody by that."""
+    same = np.arange(18) % 2 == 0
+    classes = np.where(same[:, None] == same, 0.5, 0.1)
+    rng = np.random.default_rng(0)
+    noise = rng.normal(0, 0.08, (18, 18))
+    gram = classes + (noise + noise.T) / 2
+    hidden = gram.copy()
+    np.fill_diagonal(gram, 1.0)
+    blurred = np.flatnonzero(~same)[:5]
+    hidden[blurred] = hidden[:, blurred] = 0.0
+    np.fill_diagonal(hidden, 1.0)
+    assert all(cut.hidden < 3.0 * 0.8 for cut in find_hidden(gram, hidden))
+    secret = np.arange(18) < 6
+    hidden[np.ix_(secret, secret)] = 0.9
+    (found,) = find_hidden(gram, hidden)
+    assert (found.members == secret).all() and found.hidden > 5.0 * 0.8

@@ -79,7 +79,7 @@ def take(
     from martfl.lab.store import Store
 
     there = {path.name: Store(out / path.name).take(Store(path)) for path in experiments_in(folder)}
-    benches = sorted((folder / FOLDER).glob("*.json"))
+    benches = sorted(path for path in (folder / FOLDER).glob("*") if path.suffix in (".json", ".jsonl"))
     if not there and not benches:
         raise InputError(f"{folder} holds no results: it should have NAME/{RUNS}")
     for path in benches:

@@ -64,9 +64,11 @@ def test_old_results_are_dropped_on_request(out: Path) -> None:
 
 def test_results_are_taken_over_with_their_benchmarks(out: Path, tmp_path: Path) -> None:
     keep_bench(out, "gas", "a machine", {})
+    (out / "benches/markets.jsonl").write_text("{}\n", encoding="utf-8")
     command = ["lab", "take", str(out), "--out", str(tmp_path / "mine"), "--json"]
     assert json.loads(CliRunner().invoke(app, command).stdout) == {"single": 2}
-    assert (tmp_path / "mine/benches/gas.json").read_bytes() == (out / "benches/gas.json").read_bytes()
+    for name in ("gas.json", "markets.jsonl"):
+        assert (tmp_path / "mine/benches" / name).read_bytes() == (out / "benches" / name).read_bytes()
     result = CliRunner().invoke(app, ["lab", "take", str(tmp_path / "nothing"), "--out", str(out)])
     assert isinstance(result.exception, InputError) and "holds no results" in str(result.exception)
 

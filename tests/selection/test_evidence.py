@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from martfl.errors import InputError
 from martfl.selection import Code, Role, explain, make_strategy
-from martfl.selection.basket import unpack_basket
 from martfl.selection.parameters import PARTS
 
 HALF = (0, 1)  # root data with half of the classes cannot judge everybody
@@ -293,15 +292,3 @@ def test_every_part_can_be_switched_off(world, epochs, part) -> None:
     for selection in epochs(evidence(budget=1.0, without=(part,)), [world.buyer(row) for row in rows]):
         assert selection.weights.sum() == pytest.approx(1.0)
         assert all(role in Role for role in selection.roles)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_copies_of_large_models_are_found_whatever_the_sketch_is(seed) -> None:
-    """A sketch keeps a cosine to a hundredth, which does not tell 1 from 0.99."""
-    rng = np.random.default_rng(seed)
-    common = rng.normal(size=40_000)
-    delivered = dict(enumerate(common + rng.normal(size=(5, 40_000))))
-    copied = unpack_basket({**delivered, 5: 3.0 * delivered[1]}, common, seed=seed, size=16_384)
-    assert copied.copies.tolist() == [False] * 5 + [True]
-    near = 0.993 * delivered[1] + 0.06 * rng.normal(size=40_000) * np.sqrt(2.0)
-    assert not unpack_basket({**delivered, 5: near}, common, seed=seed, size=16_384).copies.any()

@@ -67,12 +67,3 @@ def test_without_what_no_root_row_reaches_nothing_is_hidden() -> None:
 def test_lengths_are_measured_by_the_usual_one() -> None:
     assert units_of(np.array([1.0, 2.0, 3.0, 100.0])) == pytest.approx([1.0, 2.0, 2.5, 50.0])
     assert (units_of(np.zeros(3)) > 0).all()
-
-
-@pytest.mark.parametrize("scale", [1e-33, 1e-39, 1e-42])
-def test_an_update_too_short_to_have_a_direction_is_left_out(scale) -> None:
-    rows, own = market()
-    given = {i: row.astype(np.float32) for i, row in enumerate(rows)}
-    given[3] = (rows[3] * scale).astype(np.float32)
-    found = unpack_basket(given, own.astype(np.float32), seed=1, size=5000)
-    assert 3 not in found.places and np.isfinite(found.sketches).all() and np.isfinite(found.hidden).all()

@@ -5,6 +5,7 @@ import pytest
 from sellers_world import World
 
 from martfl.valuation import Appraisal, Information, appraisals, brief, brief_share, statement, value_updates
+from martfl.valuation.survey import last_step
 
 
 class Judge:
@@ -73,7 +74,18 @@ def test_an_update_that_breaks_the_model_is_no_gain(world) -> None:
 
 def test_nobody_kept_is_nobody_paid(world) -> None:
     account, valued = sell(world, [])
-    assert valued.weights.size == 0 and account.model is not None
+    assert valued.weights.size == 0 and account.model is None
+
+
+def test_after_an_epoch_without_sales_the_last_step_is_still_public(world) -> None:
+    """Who comes then knows it, and is a newcomer like any other."""
+    updates = updates_of(world, np.full(8, 100.0))
+    account, valued = sell(world, updates)
+    moved = sum(weight * update for weight, update in zip(valued.weights, updates, strict=True))
+    paused, _ = sell(world, [], account, moved)
+    assert np.array_equal(last_step(paused, moved), moved) and paused.records == account.records
+    late, _ = sell(world, [*updates, updates[0] + 0.1 * updates[1]], paused, moved)
+    assert late.records["8"].first == 0.0 < late.records["0"].first
 
 
 def told(world, updates):

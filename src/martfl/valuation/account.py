@@ -152,7 +152,7 @@ def unpack_account(data: bytes) -> Account:
         noises = {} if older else facts["noises"]
         traces = {name: Trace(arrays[f"trace {i}"], float(noise)) for i, (name, noise) in enumerate(noises.items())}
         return Account(records, facts["seed"], arrays.get("model"), traces)
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"a memory of rule {KIND!r} is incomplete: {error!r}") from error
 
 

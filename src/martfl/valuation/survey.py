@@ -78,9 +78,9 @@ def value_updates(
     """
     seed = int(rng.integers(2**31)) if account.seed is None else account.seed
     step = last_step(account, model)
+    if not updates:  # the model stands still, and its last step stays public
+        return replace(account, seed=seed), Valued(nothing_sold(), np.zeros(0), np.zeros(0), np.zeros(0))
     after = replace(account, seed=seed, model=model)
-    if not updates:
-        return after, Valued(nothing_sold(), np.zeros(0), np.zeros(0), np.zeros(0))
     lengths = np.array([norm(update) for update in updates])
     past = rule.past_shares(account, names)
     usual = usual_length(lengths, past)

@@ -145,7 +145,7 @@ def charge_sides(rule: Parameters, known: Known, crowd: Crowd, cut: Cut) -> list
 def accuse(rule: Parameters, known: Known, crowd: Crowd, cut: Cut, side: Mask) -> Accusation:
     """The six findings against one side; who is further on its way is crisp, long and unlike the buyer by nature.
 
-    Of a kind that was found where no root row reaches, neither the buyer's own update nor rarity says anything.
+    Of a kind that was found where no root row reaches, the buyer's own update, length and rarity say nothing.
     """
     kind = 0.0 if cut.hidden is not None else 1.0 - cut.ahead(side) * rule.uses("stage")
     return Accusation(

@@ -19,7 +19,7 @@ def hide(units: Matrix, own: Vector, heaviest: Floats, *, seed: int, size: int) 
     """[k, d] sketches of what each of k directions hides: of length 1 where that is usual, shorter where it is light.
 
     `heaviest` [k] is how heavy their heaviest numbers are where root rows reach. Numbers are cut at what is usual
-    there, and lengths are measured by what is usual: who adds heavier numbers, or more of them, hides nothing by that.
+    there, and lengths measured by it: one number that is heavier than all others hides nothing, many of them do.
     """
     usual = float(np.median(heaviest))
     if not usual > 0 or not bool((own == 0).any()):

@@ -36,7 +36,7 @@ ALIKE, ALIKE_SPREAD = 1.5, 1.3
 KIND_TREND, STAGE_TREND = 0.55, 0.75
 TOLD = 6  # updates on the shorter side from which it tells …
 UNLIKE = 0.2  # … and deviation of their log lengths: where they are alike, ranks are chance
-# The score of the best hidden kind of honest providers: 0 to 2.3 where they hold other classes, 0 to 0.9 where they are
+# The score of the best hidden kind of honest providers: 0 to 2.3 where they hold other classes, 0 to 0.3 where they are
 # alike. Alike means that the cosines of what they do not all share deviate by 0.02 and less; by 0.1 and more otherwise.
 HIDDEN, UNLIKE_COSINES, ALIKE_PART = 0.5, 0.1, 0.3
 A_KIND = 0.5  # deviations above that from which the longest are looked at as a kind

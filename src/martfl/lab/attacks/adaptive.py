@@ -9,7 +9,7 @@ cut back to the honest median length, with the largest λ for which the rule's o
 own code, stays below a bound. λ = 1 is a quiet backdoor; λ = 0 has nothing of it in the mean.
 
 With `decoys` each also hands in so many numbers of its own, half as heavy again as its heaviest, where the buyer's own
-update is zero: beside them, what the attackers share there does not show.
+update is zero, to cover what the attackers share there.
 """
 
 from __future__ import annotations

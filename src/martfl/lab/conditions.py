@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from statistics import fmean
 
+from martfl.lab.late import late_gain
 from martfl.lab.tables import Outcome
 from martfl.values import Settings
-
-PART = 0.1  # of the rounds: the last tenth is held against the one before
 
 
 def describe_conditions(plan: Sequence[Settings], outcomes: Sequence[Outcome]) -> list[str]:
@@ -21,25 +19,12 @@ def describe_conditions(plan: Sequence[Settings], outcomes: Sequence[Outcome]) -
     ]
     machines = {(o.made.device, o.made.torch, o.settings["precision"]) for o in outcomes}
     told = sorted(f"{device}, torch {torch or 'unknown'}, {precision}" for device, torch, precision in machines)
-    gains = {name: late_gain(o for o in outcomes if o.settings["dataset"] == name) for name in rounds}
+    gains = {name: late_gain(o.rounds for o in outcomes if o.settings["dataset"] == name) for name in rounds}
     lines.append(f"Made on {'; '.join(told)}.")
     shown = ", ".join(f"{name} {gain:+.1f}" for name, gain in gains.items() if gain is not None)
     if shown:
         lines.append(f"Accuracy in the last tenth of the rounds against the tenth before, in points: {shown}.")
     return lines
-
-
-def late_gain(outcomes: Iterable[Outcome]) -> float | None:
-    """How much accuracy rose in the last tenth of the rounds, mean over the runs that are long enough to tell."""
-    gains = []
-    for outcome in outcomes:
-        known = [(row["round"] or 0.0, mta) for row in outcome.rounds if (mta := row.get("mta")) is not None]
-        end = known[-1][0] if known else 0.0
-        last = [mta for number, mta in known if number > (1 - PART) * end]
-        before = [mta for number, mta in known if (1 - 2 * PART) * end < number <= (1 - PART) * end]
-        if last and before:
-            gains.append(fmean(last) - fmean(before))
-    return fmean(gains) if gains else None
 
 
 def coverage(plan: Sequence[Settings], outcomes: Sequence[Outcome], ignored: frozenset[str]) -> tuple[int, int]:

@@ -11,7 +11,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from martfl.errors import InputError
@@ -137,7 +137,7 @@ def _section(section: Section, places: Places) -> Iterator[str]:
         yield from judge(goal, table_spec(results.experiment.meta["table"]), results.plan, results.outcomes)
     grid = render_table(results)
     yield from (to_markdown(part).strip() for part in to_grids(grid))
-    yield from explain(grid, section.reasons)
+    yield from explain(grid, _reasons(section, results))
     if shows_figure(section, places):
         yield f"![{results.experiment.title}]({image_of(section)})"
 
@@ -148,8 +148,19 @@ def _conditions(results: Results) -> Sequence[str]:
 
 def _filled(section: Section, results: Results) -> str:
     """The text with its figures; a section whose figures were not measured has none."""
+    return _with_figures(section.text.strip(), results)
+
+
+def _reasons(section: Section, results: Results) -> list[StatedReason]:
+    """Those whose figures were measured."""
+    filled = [(reason, _with_figures(reason.says, results)) for reason in section.reasons]
+    return [replace(reason, says=says) for reason, says in filled if says]
+
+
+def _with_figures(text: str, results: Results) -> str:
+    """Nothing if one of them was not measured."""
     try:
-        return FIGURE.sub(lambda found: _figure(found, results), section.text.strip())
+        return FIGURE.sub(lambda found: _figure(found, results), text)
     except LookupError:
         return ""
 

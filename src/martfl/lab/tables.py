@@ -12,6 +12,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from martfl.errors import InputError
+from martfl.lab.late import late_gain
 from martfl.lab.paper import Cell, published
 from martfl.lab.provenance import UNKNOWN, Provenance
 from martfl.values import Json, Settings
@@ -59,6 +60,7 @@ class Figure:
     runs: int
     paper: Cell | None = None
     old: bool = False  # some of the runs were made by older code
+    gain: float | None = None  # of accuracy in the last tenth of the rounds, where there is a published figure
 
     @property
     def far(self) -> bool:
@@ -138,7 +140,8 @@ def summarise(outcomes: Iterable[Outcome], where: Settings, metric: str, paper: 
     values = [value for value, _ in found]
     theirs = published(paper, metric, where) if paper else None
     deviation = stdev(values) if len(values) > 1 else None
-    return Figure(fmean(values) if values else None, deviation, len(values), theirs, any(old for _, old in found))
+    gain = late_gain(o.rounds for o in matching) if theirs else None
+    return Figure(fmean(values) if values else None, deviation, len(values), theirs, any(old for _, old in found), gain)
 
 
 def to_pages(grid: Grid) -> list[Grid]:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from martfl.lab.conditions import coverage, describe_conditions, late_gain
+from martfl.lab.conditions import coverage, describe_conditions
+from martfl.lab.late import late_gain
 from martfl.lab.provenance import Provenance
 from martfl.lab.tables import Outcome
 
@@ -17,9 +18,9 @@ def outcome(dataset="trec", rule="martfl", seed=0, accuracies=(), rounds=100):
 
 def test_the_gain_is_that_of_the_last_tenth_of_the_rounds() -> None:
     run = outcome(accuracies=[(50, 10.0), (85, 70.0), (90, 72.0), (95, 73.0), (100, 75.0)])
-    assert late_gain([run]) == pytest.approx(74.0 - 71.0)
-    assert late_gain([run, outcome(accuracies=[(90, 50.0), (100, 50.0)])]) == pytest.approx(1.5)
-    assert late_gain([outcome(accuracies=[(100, 50.0)])]) is None and late_gain([]) is None
+    assert late_gain([run.rounds]) == pytest.approx(74.0 - 71.0)
+    assert late_gain([run.rounds, outcome(accuracies=[(90, 50.0), (100, 50.0)]).rounds]) == pytest.approx(1.5)
+    assert late_gain([outcome(accuracies=[(100, 50.0)]).rounds]) is None and late_gain([]) is None
 
 
 def test_conditions_come_in_the_order_of_the_plan() -> None:

@@ -160,6 +160,7 @@ def test_the_labs_speed_is_shown_for_every_machine(tmp_path: Path) -> None:
         ('heading = "x"\nexperiment = "a"\nbench = "b"', "a heading and an experiment or a bench"),
         ('heading = "x"\nexperiment = "a"\ncolour = 1', "a heading and an experiment or a bench"),
         ('heading = "x"\nexperiment = "a"\nreason = [{ says = "so" }]', "a reason has says and cells"),
+        ('heading = "x"\nexperiment = "a"\nreason = [{ says = "so", cells = [], rising = "much" }]', "may have rising"),
     ],
 )
 def test_malformed_pages_are_refused(tmp_path: Path, part: str, message: str) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from martfl.errors import InputError
 from martfl.lab.config import RunConfig
-from martfl.lab.runner import unfinished
+from martfl.lab.runner import training_of, unfinished
 from martfl.lab.suite import load_experiment, read_toml, select
 from martfl.lab.workers import Job
 from martfl.values import Settings
@@ -29,7 +29,7 @@ class PlanStep:
     jobs: tuple[Job, ...]
     done: int
     left: tuple[Job, ...]  # those that are not done, and that no step before has
-    seconds: float  # of what is left, by the plan's pace
+    seconds: float  # of what is left, by the plan's pace; runs that train alike count once
 
     @property
     def title(self) -> str:
@@ -54,16 +54,20 @@ def load_plan(path: Path, *, out: Path, experiments: Path | None = None) -> Expe
     folder = experiments or path.resolve().parent.parent
     steps: list[PlanStep] = []
     taken: set[tuple[Path, str]] = set()
+    trained: set[str] = set()
     for part in content.get("step", ()):
         if set(part) - {"file", "only", "why"} or "file" not in part:
             raise InputError(f"{path}: a step has a file, and may have only and why; got {sorted(part)}")
-        step = _step(part, folder, out, content, taken)
+        step = _step(part, folder, out, content, taken, trained)
+        trained |= {training_of(job.config) for job in step.left}
         taken |= {(job.folder, job.config.identity()) for job in step.jobs}
         steps.append(step)
     return ExperimentPlan(str(content.get("title", path.stem)), tuple(steps))
 
 
-def _step(part: Settings, folder: Path, out: Path, content: Settings, taken: set[tuple[Path, str]]) -> PlanStep:
+def _step(
+    part: Settings, folder: Path, out: Path, content: Settings, taken: set[tuple[Path, str]], trained: set[str]
+) -> PlanStep:
     experiment = load_experiment(folder / f"{part['file']}.toml")
     only = tuple(part.get("only", ()))
     also = tuple(out / name for name in experiment.meta.get("also", ()))
@@ -73,7 +77,8 @@ def _step(part: Settings, folder: Path, out: Path, content: Settings, taken: set
     open_ = unfinished(jobs)
     left = tuple(job for job in open_ if not _places(job) & taken)
     pace, slower = content.get("pace", {}), content.get("slower", {})
-    seconds = sum(_estimate(job.config, pace, slower) for job in left)
+    once = {training_of(job.config): job.config for job in left}
+    seconds = sum(_estimate(run, pace, slower) for training, run in once.items() if training not in trained)
     return PlanStep(part["file"], only, part.get("why", ""), jobs, len(jobs) - len(open_), left, seconds)
 
 

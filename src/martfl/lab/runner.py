@@ -83,11 +83,11 @@ def with_twins(jobs: Sequence[Job]) -> list[Job]:
     """The same with runs that train alike as one: a rule that looks at no attacker trains alike under all attacks."""
     groups: dict[str, list[Job]] = {}
     for job in jobs:
-        groups.setdefault(_training(job.config), []).append(job)
+        groups.setdefault(training_of(job.config), []).append(job)
     return [dataclasses.replace(first, twins=tuple(twins)) for first, *twins in groups.values()]
 
 
-def _training(config: RunConfig) -> str:
+def training_of(config: RunConfig) -> str:
     """What a run trains on, in a text; that of a rule that looks at attackers names the attack."""
     plain = dataclasses.replace(config.filled(), label="")
     if make_rule(config.rule, **config.rule_params).honest_only:

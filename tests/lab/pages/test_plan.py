@@ -53,7 +53,7 @@ def rows(plan: Path, out: Path) -> list[tuple[int, int, float, float]]:
 
 def test_steps_come_in_order_and_share_what_they_have_in_common(plan: Path, tmp_path: Path) -> None:
     out = tmp_path / "runs"
-    assert rows(plan, out) == [(0, 2, 4.0, 4.0), (0, 4, 3.0, 7.0), (0, 4, 4.0, 11.0)]
+    assert rows(plan, out) == [(0, 2, 4.0, 4.0), (0, 4, 3.0, 7.0), (0, 4, 3.0, 10.0)]
     jobs = load_plan(plan, out=out).jobs()
     assert [(job.folder.name, job.config.rule, job.config.seed) for job in jobs] == [
         ("first", "fedavg", 0), ("first", "median", 0),
@@ -62,10 +62,20 @@ def test_steps_come_in_order_and_share_what_they_have_in_common(plan: Path, tmp_
     ]  # fmt: skip
 
 
+def test_runs_that_train_alike_cost_once(plan: Path, tmp_path: Path) -> None:
+    """An oracle sees no attacker: one training for both attacks, in whatever file they are."""
+    attacks = "attack = ['sign-randomizing', 'label-flipping']\nrule = ['oracle', 'fedavg']\n"
+    for name in ("first", "second"):
+        (plan.parent.parent / f"{name}.toml").write_text(f"{RUN}malicious = 0.4\n[grid]\nseed = [0, 1]\n{attacks}")
+    steps = "[[step]]\nfile = 'first'\nonly = ['seed=0']\n[[step]]\nfile = 'second'\n"
+    plan.write_text(f"[pace]\ndigits = 0.5\n{steps}")
+    assert [seconds for _, _, seconds, _ in rows(plan, tmp_path / "runs")] == [1 + 2, 1 + 2]
+
+
 def test_what_is_done_is_left_out(plan: Path, tmp_path: Path) -> None:
     out = tmp_path / "runs"
     run_jobs(load_plan(plan, out=out).jobs()[:2])
-    assert rows(plan, out) == [(2, 2, 0.0, 0.0), (1, 4, 3.0, 3.0), (2, 4, 4.0, 7.0)]
+    assert rows(plan, out) == [(2, 2, 0.0, 0.0), (1, 4, 3.0, 3.0), (2, 4, 3.0, 6.0)]
     run_jobs(load_plan(plan, out=out).jobs())
     assert [row[:3] for row in rows(plan, out)] == [(2, 2, 0.0), (4, 4, 0.0), (4, 4, 0.0)]
     assert len(Store(out / "second").records()) == 3, "one of its runs was made for the other file"

@@ -113,6 +113,8 @@ def draw(
             place.set_title("")
     for place in axes[len(panels) :]:
         place.set_axis_off()
+    if spec.kind == "lines":
+        _share_x([place for place in axes if place.axison])
     _legend(canvas, axes)
     canvas.suptitle(title, fontsize=11)
     return canvas
@@ -133,7 +135,7 @@ def save(canvas: Canvas, path: Path, *, note: str = "") -> Path:
 def style_of(name: object, position: int) -> Style:
     """A colour and a mark per line; the oracle, a bound and no rival, in black dashes."""
     if name == "oracle":
-        return {"color": "black", "marker": "", "linestyle": "--"}
+        return {"color": "black", "marker": "x", "linestyle": "--"}
     again = position // len(SERIES)  # a colour that comes again has another mark and other strokes
     return {
         "color": SERIES[position % len(SERIES)],
@@ -163,17 +165,29 @@ def _panels(spec: FigureSpec, plans: list[Settings], outcomes: list[Outcome], pa
 
 def _holds_data(axes: Axes) -> bool:
     """Whether anything was drawn; a metric that an attack does not have leaves nothing."""
-    if not axes.lines:
+    if axes.patches or not axes.lines:
         return bool(axes.patches or axes.collections)
     return any(np.isfinite(np.asarray(line.get_ydata(), dtype=np.float64)).any() for line in axes.lines)
 
 
 def _columns(spec: FigureSpec, panels: Sequence[Panel]) -> int:
-    """One row per value of the first panel setting, if that fits; else about four, all metrics of a case in one row."""
+    """One row per value of the first panel setting, if that fits; else about four, all metrics of a case in one row.
+
+    Where each value has one panel, they stand side by side.
+    """
     rows = len({panel.where[spec.panels[0]] for panel in panels}) if len(spec.panels) > 1 else 1
     wide = len(panels) // rows
+    if wide == 1:
+        return min(len(panels), 4)
     metrics = len({panel.metric for panel in panels})
     return wide if wide <= 5 else metrics * max(1, 4 // metrics)
+
+
+def _share_x(panels: Sequence[Axes]) -> None:
+    """The same range everywhere, so that a panel with a single point shows where it lies."""
+    limits = [panel.get_xlim() for panel in panels]
+    for panel in panels:
+        panel.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
 
 
 def _lines(axes: Axes, panel: Panel) -> None:
@@ -204,7 +218,8 @@ def _cdf(axes: Axes, panel: Panel) -> None:
         where = {**panel.where, panel.spec.lines: name}
         rounds = [r.get(panel.metric) for o in panel.outcomes if _fits(o.settings, where) for r in o.rounds]
         values, share = cumulative([value for value in rounds if value is not None and math.isfinite(value)])
-        axes.step(values, share, where="post", color=panel.style(name)["color"], label=str(name))
+        style = {key: value for key, value in panel.style(name).items() if key != "marker"}
+        axes.step(values, share, where="post", label=str(name), **style)
     _axis_labels(axes, panel.metric, "share of rounds")
     axes.set_xlim(-2, 102)
     axes.set_ylim(0, 1.02)
@@ -219,9 +234,11 @@ def _bars(axes: Axes, panel: Panel) -> None:
         shown = [summarise(panel.outcomes, where, metric) for metric in metrics]
         places = np.arange(len(metrics)) + (position - (len(names) - 1) / 2) * width
         heights = [math.nan if f.mean is None else f.mean for f in shown]
-        spread, colour = [f.deviation or 0.0 for f in shown], panel.style(name)["color"]
-        axes.bar(places, heights, width, yerr=spread, capsize=2, label=str(name), color=colour)
-    axes.set_xticks(range(len(metrics)), metrics, fontsize=8)
+        spread, style = [math.nan if f.deviation is None else f.deviation for f in shown], panel.style(name)
+        hatch = "" if style["linestyle"] == "-" or name == "oracle" else "////"  # a colour that comes again
+        looks = {"color": style["color"], "hatch": hatch, "edgecolor": "white", "linewidth": 0}
+        axes.bar(places, heights, width, yerr=spread, capsize=2, label=str(name), **looks)
+    axes.set_xticks(range(len(metrics)), [LABELS.get(m, m).removesuffix(" (%)") for m in metrics], fontsize=8)
     axes.set_ylabel("%", fontsize=8)
     axes.set_ylim(0, 105)
 
@@ -230,7 +247,8 @@ def _scatter(axes: Axes, panel: Panel) -> None:
     """One metric against another, a mark for every line; variants of a rule (`Krum-10`, `Krum-30`) share its colour."""
     families = list(dict.fromkeys(str(name).rsplit("-", 1)[0] for name in panel.order))
     for name in panel.names():
-        colour = SERIES[families.index(str(name).rsplit("-", 1)[0]) % len(SERIES)]
+        family = families.index(str(name).rsplit("-", 1)[0])
+        colour = style_of(name, family)["color"]
         where = {**panel.where, panel.spec.lines: name}
         across, up = (summarise(panel.outcomes, where, metric) for metric in (panel.spec.x, panel.metric))
         if across.mean is None or up.mean is None:
@@ -238,6 +256,7 @@ def _scatter(axes: Axes, panel: Panel) -> None:
         axes.errorbar(
             across.mean, up.mean, xerr=across.deviation, yerr=up.deviation, label=str(name),
             markersize=6, elinewidth=0.7, color=colour, linestyle="none",
+            fillstyle="full" if family < len(SERIES) else "none",  # a colour that comes again
             marker=MARKERS[panel.order.index(name) % len(MARKERS)],
         )  # fmt: skip
     _axis_labels(axes, panel.spec.x, panel.metric)
@@ -265,7 +284,7 @@ def _legend(canvas: Canvas, axes: Sequence[Axes]) -> None:
         for handle, label in zip(*one.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
     if found:
-        columns = min(len(found), 5)
+        columns = min(len(found), 6, int(canvas.get_figwidth() / 1.4))
         canvas.legend(
             found.values(), found.keys(), loc="outside lower center", ncols=columns, fontsize=8, frameon=False
         )

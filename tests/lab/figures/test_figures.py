@@ -76,6 +76,53 @@ def test_a_line_looks_the_same_in_every_panel_and_unlike_the_others() -> None:
     assert looks[1] == {name: look for name, look in looks[0].items() if name != "rule 1"}
 
 
+def test_all_panels_have_the_same_range() -> None:
+    """A single point stands where it lies."""
+    some = [run for run in RUNS if run.settings["attack"] == "backdoor" or run.settings["malicious"] == 0.4]
+    shown = [run.settings for run in some]
+    first, second = drawn(LINES, planned=shown, outcomes=some).axes
+    assert first.get_xlim() == second.get_xlim() and first.get_xlim()[0] < 30 and first.get_xlim()[1] > 40
+
+
+def test_one_panel_a_value_stand_side_by_side_and_the_legend_fits() -> None:
+    plan = [
+        {"dataset": dataset, "attack": "sybil", "rule": f"rule {number}", "malicious": share, "seed": 0}
+        for dataset in ("trec", "cifar10")
+        for number in range(16)
+        for share in SHARES
+    ]
+    canvas = drawn(LINES, planned=plan, outcomes=[Outcome(p, {"mta": 50.0}) for p in plan])
+    canvas.canvas.draw()
+    first, second = (axes.get_window_extent() for axes in canvas.axes)
+    assert first.y0 == pytest.approx(second.y0) and first.x1 < second.x0
+    for one in (
+        canvas,
+        drawn(LINES | {"panels": []}, planned=plan[:32], outcomes=[Outcome(p, {"mta": 50.0}) for p in plan[:32]]),
+    ):
+        one.canvas.draw()
+        box = one.legends[0].get_window_extent()
+        assert box.x0 >= 0 and box.x1 <= one.bbox.x1
+
+
+def test_a_colour_that_comes_again_looks_otherwise() -> None:
+    """In bars and distributions, which have no marks, and in scatters, where variants of a rule share one."""
+    rules = [f"rule {number}" for number in range(10)]
+    plan = [PLAN[0] | {"rule": rule} for rule in rules]
+    runs = [Outcome(p, {"mta": 50.0}, [{"mta": 50.0}]) for p in plan]
+    shape = {"metrics": ["mta"], "lines": "rule", "panels": ["attack"]}
+    panel = drawn(shape | {"kind": "bars"}, planned=plan, outcomes=runs).axes[0]
+    bars = panel.patches
+    assert panel.axison and len({(bar.get_facecolor(), bar.get_hatch()) for bar in bars}) == len(rules)
+    steps = drawn(shape | {"kind": "cdf"}, planned=plan, outcomes=runs).axes[0].get_lines()
+    assert len({(line.get_color(), line.get_linestyle()) for line in steps}) == len(rules)
+    names = [f"{rule}-{variant}" for rule in rules for variant in ("1/3", "1/2")]
+    plan = [PLAN[0] | {"rule": name} for name in names]
+    runs = [Outcome(p, {"mta": 50.0}) for p in plan]
+    marks = drawn(shape | {"kind": "scatter", "x": "mta"}, planned=plan, outcomes=runs).axes[0].containers
+    looks = {(m.lines[0].get_color(), m.lines[0].get_marker(), m.lines[0].get_fillstyle()) for m in marks}
+    assert len(looks) == len(names)
+
+
 def test_a_missing_run_leaves_a_gap() -> None:
     some = [run for run in RUNS if run.settings["malicious"] == 0.3]
     assert np.isnan(curves(drawn(LINES, outcomes=some).axes[0])["martfl"][1, 1])

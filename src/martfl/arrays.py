@@ -9,4 +9,5 @@ Floats = NDArray[np.float64]
 Reals = NDArray[np.floating]  # in whatever precision
 Integers = NDArray[np.signedinteger]  # in whatever width
 Longs = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 Array = NDArray[Any]  # of whatever type

@@ -52,7 +52,7 @@ def test_its_memory_comes_back_as_it_was() -> None:
         direct, one = strategy.trade(direct, LabBuyer(view, view.judge), rng)
         rng = np.random.default_rng(view.index)
         packed, two = strategy.trade(strategy.unpack(strategy.pack(packed)), LabBuyer(view, view.judge), rng)
-        assert one.weights == pytest.approx(two.weights, abs=1e-4)
+        assert one.weights == pytest.approx(two.weights, abs=1e-3)  # traces are kept in single precision
 
 
 def test_the_lab_runs_it_and_refuses_other_values() -> None:

@@ -25,6 +25,7 @@ from martfl.lab.valuers.ours import ByRule
 
 OURS, NEUTRAL = "ours", "size"
 WALLETS = (2, 4, 8)
+MIXING = (2, 4)
 NOISE = 0.6  # largest share of wrong labels
 
 
@@ -78,6 +79,7 @@ CHEATS: dict[str, Make] = {
     "own noise taken out": _parts(partial(by.craft_first, craft=by.without_own())),
     "half of own noise taken out": _parts(partial(by.craft_first, craft=by.without_own(0.5))),
     "noise in 4 pairs": _parts(partial(by.paired_noise, pairs=4)),
+    **{f"{n} sellers mix": _parts(partial(by.mix_first, sellers=n)) for n in MIXING},
     "root classes": _root_fit(0.0),
     "root classes favoured": _root_fit(0.75),
     "free rider": _parts(partial(by.craft_first, craft=by.last_step(0.0))),
@@ -96,6 +98,7 @@ GROUPS = {
         "own noise taken out",
         "half of own noise taken out",
         "noise in 4 pairs",
+        *(f"{n} sellers mix" for n in MIXING),
         *BIASED,
     ),
     "free_rider_share": ("free rider", "free rider, noise"),

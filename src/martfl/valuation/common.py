@@ -21,7 +21,10 @@ ALIKE, MOST = (
     0.65,
 )  # times the cosine that is above this part of a seller's: two as alike do not vouch for each other
 FAR_BETTER = 0.5  # of the error: honest markets have two fits, too, where all are alike
-ROUNDS = 20  # of the fit; it settles within ten
+MEDIANS, MEANS = 8, 60  # rounds of the fit, at most
+SETTLED = 1e-6  # of a loading
+FAR, NORMAL = 4.0, 1.4826  # deviations at which two noises are too alike to vouch; deviations in a median distance
+MANY = 5.0  # wallets of the same noise that count as one where it is asked what is usual
 FEW, FEWEST = 20.0, 10.0  # degrees of freedom at which a fit counts half, and below which not at all: 6 sellers
 UNKNOWN = 30.0  # the error of what cannot be told
 TINY = 1e-12
@@ -60,9 +63,10 @@ def find_common(gram: Floats, start: Floats) -> Common:
     """The loadings that explain the cosines [k, k] best, beginning from `start` [k], where larger is better.
 
     a_i = Σ_j w_ij·G_ij / Σ_j w_ij·a_j over the others, who count by a_j / (1 − a_j²) and by how far they stand alone:
-    wallets are not counted, only what they hold. Nobody vouches for a copy: w_ij falls with the noise that i and j
-    have in common, as (1 − ρ²)², and is 0 for two that are far more alike than either is with the others. Sellers of
-    much data lose nothing by that, since the others speak for them.
+    wallets are not counted, only what they hold. Nobody vouches for whose noise it shares: w_ij falls to 0 where ρ_ij
+    is FAR times the usual, and is 0 for two that are far more alike than either is with the others. Sellers of much
+    data lose nothing by that, since the others speak for them. What is usual shows only once the loadings are about
+    right; so they begin as weighted medians of G_ij / a_j, which a few that mix their updates cannot move.
 
     From a start that a few have made, the fit may settle on what these hold in common, and take the others' signal for
     noise that they share. Where it explains far less than the fit from what most cosines have in common, that counts.
@@ -82,20 +86,46 @@ def find_common(gram: Floats, start: Floats) -> Common:
 
 def _fit(gram: Floats, start: Floats) -> Common:
     loadings, strangers = _first(gram, start), _strangers(gram)
-    for _ in range(ROUNDS):
-        shared = np.minimum(np.maximum(_noise(gram, loadings), 0.0), 1.0)
-        counted = loadings / (1.0 - loadings**2) / shared.sum(axis=1)
-        weights = strangers * (1.0 - shared**2) ** 2 * counted  # [k, k]; 0 with itself
-        found = (weights * gram).sum(axis=1) / np.maximum(weights @ loadings, TINY)
-        loadings = np.minimum(np.maximum((loadings + found) / 2, LEAST), TOP)
-    alone = standing_alone(gram, loadings)
-    tied = _ties(gram, loadings, alone)
-    return Common(loadings, alone, tied, _unexplained(gram, loadings, alone * tied**2))
+    for step in (*[_middle] * MEDIANS, *[_mean] * MEANS):
+        noise = _noise(gram, loadings)
+        counted = strangers * loadings / (1.0 - loadings**2) * standing_alone(noise)
+        before, found = loadings, step(gram, loadings, noise, counted)
+        loadings = np.minimum(np.maximum((before + found) / 2, LEAST), TOP)
+        if step is _mean and np.abs(loadings - before).max() < SETTLED:
+            break
+    noise = _noise(gram, loadings)
+    alone = standing_alone(noise)
+    tied = _ties(gram, noise, alone)
+    return Common(loadings, alone, tied, _unexplained(noise, loadings, alone * tied**2))
 
 
-def standing_alone(gram: Floats, loadings: Floats) -> Floats:
-    """[k] 1 / Σ_j max(ρ_ij, 0): ρ is the correlation of noises, 1 with itself and with a copy."""
-    return np.asarray(1.0 / np.clip(_noise(gram, loadings), 0.0, 1.0).sum(axis=1))
+def _middle(gram: Floats, loadings: Floats, noise: Floats, counted: Floats) -> Floats:
+    """[k] the weighted medians of G_ij / a_j over the others."""
+    weights = counted * (1.0 - np.clip(noise, 0.0, 1.0)) ** 2 * loadings  # [k, k]; 0 with itself
+    found = gram / loadings
+    order = np.argsort(found, axis=1, kind="stable")
+    reached = np.take_along_axis(weights, order, axis=1).cumsum(axis=1)
+    place = np.argmax(reached >= reached[:, -1:] / 2, axis=1)[:, None]
+    return np.asarray(np.take_along_axis(np.take_along_axis(found, order, axis=1), place, axis=1)[:, 0])
+
+
+def _mean(gram: Floats, loadings: Floats, noise: Floats, counted: Floats) -> Floats:
+    """[k] Σ_j w_ij·G_ij / Σ_j w_ij·a_j over those whose noise is not far more alike than is usual."""
+    usual = NORMAL * float(np.median(np.abs(noise[_others(len(noise)) > 0]))) if len(noise) > 1 else 1.0
+    far = min(max(FAR * usual, LEAST), 1.0)
+    weights = counted * np.clip(1.0 - (noise / far) ** 2, 0.0, None) ** 2
+    np.fill_diagonal(weights, 0.0)
+    return np.asarray((weights * gram).sum(axis=1) / np.maximum(weights @ loadings, TINY))
+
+
+def standing_alone(noise: Floats) -> Floats:
+    """[k] 1 / (Σ_j max(ρ_ij, 0) − what is usual beyond 1), at most 1: ρ is 1 with itself and with a copy.
+
+    In what is usual, each counts as far as it stands alone, and 1 / MANY at least.
+    """
+    sums = np.clip(noise, 0.0, 1.0).sum(axis=1)
+    usual = median(sums, 1.0 / np.minimum(sums, MANY)) - 1.0
+    return np.asarray(1.0 / np.maximum(sums - usual, 1.0))
 
 
 def median(values: Floats, weights: Floats) -> float:
@@ -137,20 +167,20 @@ def _noise(gram: Floats, loadings: Floats) -> Floats:
     return np.asarray(found)
 
 
-def _ties(gram: Floats, loadings: Floats, alone: Floats) -> Floats:
+def _ties(gram: Floats, noise: Floats, alone: Floats) -> Floats:
     """[k] root mean square of the cosines with the others, copies left out; in full from half of the median on.
 
     Below 0, a cosine counts for no more than is usual below 0: opposite noises have nothing in common.
     """
     below = -gram[gram < 0]
     least = float(np.median(below)) if below.size else 0.0
-    weights = (1.0 - np.clip(_noise(gram, loadings), 0.0, 1.0) ** 2) ** 2
+    weights = (1.0 - np.clip(noise, 0.0, 1.0) ** 2) ** 2
     found = np.sqrt((weights * np.clip(gram, -least, None) ** 2).sum(axis=1) / np.maximum(weights.sum(axis=1), TINY))
     usual = median(found, alone)
     return np.minimum(1.0, 2.0 * found / usual) if usual > 0 else np.ones_like(found)
 
 
-def _unexplained(gram: Floats, loadings: Floats, counted: Floats) -> float:
+def _unexplained(noise: Floats, loadings: Floats, counted: Floats) -> float:
     """2·rms(ρ) / mean(a)² over pairs: what the noises have in common passes for signal or hides it.
 
     Each counts as far as it stands alone and has something in common with anybody: what sells noise does not make what
@@ -164,7 +194,7 @@ def _unexplained(gram: Floats, loadings: Floats, counted: Floats) -> float:
     if free < FEWEST:
         return UNKNOWN
     pairs_counted = np.outer(counted, counted) * _others(k)
-    left = (pairs_counted * _noise(gram, loadings) ** 2).sum() / max(pairs_counted.sum(), TINY)
+    left = (pairs_counted * noise**2).sum() / max(pairs_counted.sum(), TINY)
     rms = np.sqrt(left * pairs / free * (1.0 + FEW / free))
     usual = (counted * loadings).sum() / max(counted.sum(), TINY)
     return float(min(UNKNOWN, 2.0 * rms / max(usual**2, TINY)))

@@ -15,16 +15,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from martfl.arrays import Floats
+from martfl.arrays import Bools, Floats
 from martfl.errors import InputError
 from martfl.valuation.account import Account, Epoch, SellerRecord, enter, first_known, rates
-from martfl.valuation.common import Common, find_common
+from martfl.valuation.common import Common, find_common, median
 from martfl.valuation.novelty import Novelty, beyond_public
 from martfl.valuation.persistence import Stay, find_stay, remember
 from martfl.valuation.root import read_rows, scale
 
 DOUBT = 0.03  # of the mean: information that an epoch without any clarity cannot tell from none
-SEEN = 4.0  # who was seen in a quarter of what the others were seen in is paid in full; less so in clear markets only
+SEEN = 400.0  # who was seen in so small a part of what the others were seen in is paid in full; for less, less
 NINETY = 1.645  # deviations either side of an interval that holds nine cases in ten
 
 
@@ -61,6 +61,20 @@ class Worth:
 def nothing_sold() -> Worth:
     """Of an epoch in which nobody was kept."""
     return Worth(np.zeros(0), np.zeros(0), np.zeros(0), 0.0)
+
+
+def no_more_than_usual(value: Floats, alone: Floats, *, late: Bools) -> Floats:
+    """[k] the value, of who came late at most the usual value of the others.
+
+    Who comes when steps are public can have taken out of its noise what it pleases, and nobody could tell.
+
+    Examples:
+        >>> no_more_than_usual(np.array([1.0, 2.0, 3.0, 9.0]), np.ones(4), late=np.arange(4) > 2).tolist()
+        [1.0, 2.0, 3.0, 2.0]
+    """
+    if late.all() or not late.any():
+        return value
+    return np.where(late, np.minimum(value, median(value[~late], alone[~late])), value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,11 +155,11 @@ class Information:
 
     def shares(self, records: Sequence[SellerRecord], *, today: Floats | None = None) -> Worth:
         """The shares of these sellers by their records; whoever sells noise `today` [k] lives on no record."""
-        weight, information, alone, error, ratio, proven = (
+        weight, information, alone, error, ratio, first, proven = (
             np.array([getattr(record, name) for record in records])
-            for name in ("weight", "information", "alone", "error", "ratio", "proven")
+            for name in ("weight", "information", "alone", "error", "ratio", "first", "proven")
         )
-        value = information * proven * scale(ratio) ** 2
+        value = no_more_than_usual(information * proven * scale(ratio) ** 2, alone, late=first <= 0)
         believed = 1.0 / (1.0 + float((weight * error).sum() / weight.sum()))
         floor = DOUBT * (1.0 - believed)
         raw = np.maximum(value * alone, floor) ** (self.whole * believed) * alone ** (1.0 - believed)

@@ -145,5 +145,7 @@ def _crafted(market: Market, trained: Tensor, past: Past, index: int) -> Tensor:
         generator = device_stream(market.device, market.config.seed, "craft", index, i)
         before = None if past.trained is None else past.trained[source]
         own = trained[source]
-        found.append(own if wallet.craft is None else wallet.craft(Trained(own, past.step, before, generator)))
+        friends = trained[list(wallet.friends)].mean(dim=0) if wallet.friends else None
+        seen = Trained(own, past.step, before, generator, friends)
+        found.append(own if wallet.craft is None else wallet.craft(seen))
     return torch.stack(found)

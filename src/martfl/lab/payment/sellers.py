@@ -21,6 +21,7 @@ class Trained:
     last: Tensor | None  # [m] the model's last step, which is public; None in the first round
     before: Tensor | None  # [m] what it was trained to the last time
     generator: torch.Generator
+    friends: Tensor | None = None  # [m] the mean of what those have trained with whom it mixes
 
 
 Craft = Callable[[Trained], Tensor]
@@ -36,6 +37,7 @@ class Wallet:
     craft: Craft | None = None
     follows: int | None = None  # the wallet whose training it hands in instead of its own
     parrots: bool = False  # trains on the model's own predictions
+    friends: tuple[int, ...] = ()  # wallets that show each other their updates
 
 
 def honest(parts: Sequence[Rows]) -> list[Wallet]:
@@ -77,6 +79,17 @@ def craft_first(parts: Sequence[Rows], craft: Craft) -> list[Wallet]:
     """The first seller does something to its update."""
     whole, *others = honest(parts)
     return [replace(whole, craft=craft), *others]
+
+
+def mix_first(parts: Sequence[Rows], *, sellers: int) -> list[Wallet]:
+    """The first sellers each hand in half their own update and half the mean of them all."""
+    friends = tuple(range(sellers))
+    mixed = [replace(wallet, craft=_half_the_mean, friends=friends) for wallet in honest(parts)[:sellers]]
+    return [*mixed, *honest(parts)[sellers:]]
+
+
+def _half_the_mean(seen: Trained) -> Tensor:
+    return seen.update if seen.friends is None else (seen.update + seen.friends) / 2
 
 
 def parrot_first(parts: Sequence[Rows]) -> list[Wallet]:

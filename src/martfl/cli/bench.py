@@ -210,6 +210,7 @@ def separation(
     """Whether attackers can be told from honest sellers at all, by a classifier that is told of other divisions."""
     from martfl.bench.separation import bench_separation
     from martfl.bench.separation.kept import keep_told, read_told, told_table
+    from martfl.lab.command import parse_seeds
     from martfl.lab.runtime import Runtime
 
     if show is not None:
@@ -218,7 +219,7 @@ def separation(
         found = bench_separation(
             datasets=datasets.split(","),
             cases=cases.split(","),
-            seeds=[int(seed) for seed in seeds.split(",")],
+            seeds=parse_seeds(seeds),
             epochs=epochs,
             mean=mean,
             out=out,

@@ -12,7 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from martfl.arrays import Floats
-from martfl.bench.separation.alike import axes, beyond, likeness
+from martfl.bench.separation.alike import NEAR, axes, beyond, likeness
 from martfl.errors import InputError
 from martfl.lab.models import Model
 from martfl.lab.rules import RoundView
@@ -25,6 +25,8 @@ from martfl.selection.memory import Memory
 from martfl.selection.vectors import weighted_sum
 from martfl.selection.verdict import Seen, judge
 
+FEW = 0.25  # of the sellers: where they have changed a word by less than …
+RARE = 0.1  # … this part of what three have, it is rare
 TINY = 1e-12
 
 
@@ -72,7 +74,7 @@ def look(view: RoundView, model: Model) -> Looks:
     plain = {
         **_numbers(view, basket),
         **_alike(view, basket, served),
-        **_layers(model, basket),
+        **_layers(view, model, basket),
         **_gains(served),
         **_shifts(served),
         **_rule(seen),
@@ -132,7 +134,7 @@ def _gram(rows: Tensor) -> Floats:
     return np.asarray((rows @ rows.T).double().numpy())
 
 
-def _layers(model: Model, basket: Basket) -> dict[str, Floats]:
+def _layers(view: RoundView, model: Model, basket: Basket) -> dict[str, Floats]:
     """The first weights, and the last: their share of the update, and what they have in common with others'."""
     found: dict[str, Floats] = {}
     parts = model.split(basket.units)
@@ -140,16 +142,26 @@ def _layers(model: Model, basket: Basket) -> dict[str, Floats]:
         gram = _gram(part.flatten(1))
         found[f"{name} share"] = np.log(np.diag(gram) + TINY)
         found |= likeness(to_cosines(without_common(gram)), f"{name} ")
-    return found | (_words(parts[0]) if model.table else {})
+    return found | (words(parts[0], model.split(view.own_update)[0]) if model.table else {})
 
 
-def _words(table: Tensor) -> dict[str, Floats]:
-    """[n, words, width] -> the share of the heaviest word, and of the heaviest that is as heavy in two others."""
+def words(table: Tensor, own: Tensor) -> dict[str, Floats]:
+    """[n, words, width] and [words, width] -> the share of the heaviest word in the table's change, of all words.
+
+    And of those that two others have changed as much: of all against what is usual, of those that most left alone, and
+    of those that the buyer's own rows lack.
+    """
     shares = (table**2).sum(dim=2).double().numpy()
     shares = shares / shares.sum(axis=1, keepdims=True)
-    third, usual = np.sort(shares, axis=0)[-3], np.median(shares, axis=0)
-    shared = np.minimum(shares, third) - usual
-    return {"heaviest word": np.log(shares.max(axis=1)), "heaviest shared word": shared.max(axis=1)}
+    third, usual = np.sort(shares, axis=0)[-NEAR], np.quantile(shares, FEW, axis=0)
+    shared, rare = np.minimum(shares, third), usual < RARE * third
+    dark = (own == 0).all(dim=1).numpy()
+    return {
+        "heaviest word": np.log(shares.max(axis=1)),
+        "heaviest shared word": (shared - usual).max(axis=1),
+        "heaviest rare shared word": (shared * rare).max(axis=1),
+        "heaviest dark shared word": (shared * (rare & dark)).max(axis=1),
+    }
 
 
 def _gains(served: Served) -> dict[str, Floats]:

@@ -29,8 +29,8 @@ CASES: Mapping[str, Json] = MappingProxyType(
     {
         "backdoor": {**UNLIKE, "attack": "backdoor"},
         "label-flipping": {**UNLIKE, "attack": "label-flipping"},
-        "quiet 30 %": {"attack": QUIET, "malicious": 0.3},
-        "quiet 50 %": {"attack": QUIET, "malicious": 0.5},
+        "quiet-backdoor-30": {"attack": QUIET, "malicious": 0.3},
+        "quiet-backdoor-50": {"attack": QUIET, "malicious": 0.5},
         "adaptive": {"attack": "adaptive", "malicious": 0.4},
     }
 )

@@ -138,14 +138,15 @@ def test_what_is_known_is_taken_out() -> None:
 
 def test_a_heavy_word_counts_where_two_others_have_it_too() -> None:
     table = 0.1 * torch.ones(6, 5, 2)
-    table[:3, 4] = 9.0  # three share a word
-    table[5, 0] = 20.0  # one has a word of its own
-    lacking, having = torch.zeros(5, 1), torch.ones(5, 1)
+    table[:, 0] = 3.0  # all have a word in common
+    table[:3, 4] = 9.0  # three share another
+    table[5, 1] = 20.0  # one has a word of its own
+    lacking = torch.zeros(5, 1)
     found = words(table, lacking)
     for name in ("heaviest shared word", "heaviest rare shared word", "heaviest dark shared word"):
-        assert (found[name][:3] > 0.8).all() and (found[name][3:] < 0.3).all()
-    assert found["heaviest word"].argmax() == 5
-    assert (words(table, having)["heaviest dark shared word"] == 0).all()
+        assert found[name][:3].min() > 0.7 and found[name][3:].max() < 0.3
+    assert found["heaviest word"][5] > found["heaviest word"][0]
+    assert (words(table, lacking + 1.0)["heaviest dark shared word"] == 0).all()
 
 
 def test_sellers_hand_in_what_they_do_in_the_lab() -> None:

@@ -12,7 +12,7 @@ from martfl.bench.separation import bench_separation, markets, told
 from martfl.bench.separation.alike import axes, beyond, likeness
 from martfl.bench.separation.kept import keep_told, read_told, told_table
 from martfl.bench.separation.looks import words
-from martfl.bench.separation.markets import Sight, all_jobs, hand_in, read_sights, watch, watch_all
+from martfl.bench.separation.markets import Sight, all_divisions, hand_in, read_sights, watch, watch_all
 from martfl.bench.separation.told import auc, caught, leave_out, standardise, tell_apart
 from martfl.cli import app
 from martfl.errors import InputError
@@ -158,7 +158,7 @@ def test_sellers_hand_in_what_they_do_in_the_lab() -> None:
 
 
 def test_the_model_is_made_by_the_honest_or_by_all() -> None:
-    first, second = (watch(*all_jobs(["digits"], ["backdoor"], [3], epochs=2, mean=mean), Runtime())
+    first, second = (watch(*all_divisions(["digits"], ["backdoor"], [3], epochs=2, mean=mean), Runtime())
                      for mean in ("honest", "all"))  # fmt: skip
     assert first.plain["length"][0] == second.plain["length"][0]
     assert first.plain["length"][1] != second.plain["length"][1]
@@ -167,13 +167,13 @@ def test_the_model_is_made_by_the_honest_or_by_all() -> None:
 
 
 def test_what_was_seen_is_not_trained_again(tmp_path, monkeypatch) -> None:
-    out, jobs = tmp_path / "seen.jsonl", all_jobs(["digits"], ["label-flipping"], [1, 2], epochs=1)
+    out, divisions = tmp_path / "seen.jsonl", all_divisions(["digits"], ["label-flipping"], [1, 2], epochs=1)
     lines: list[str] = []
-    first = watch_all(jobs[:1], Runtime(), out=out, tell=lines.append)
-    both = watch_all(jobs, Runtime(), out=out, tell=lines.append)
+    first = watch_all(divisions[:1], Runtime(), out=out, tell=lines.append)
+    both = watch_all(divisions, Runtime(), out=out, tell=lines.append)
     assert lines == [f"digits · label-flipping · seed {seed}" for seed in (1, 2)]
     monkeypatch.setattr(markets, "watch", None)
-    assert watch_all(jobs, Runtime(), out=out) == both == read_sights(out)
+    assert watch_all(divisions, Runtime(), out=out) == both == read_sights(out)
     assert first == both[:1]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from martfl.bench.separation.markets import all_jobs, watch_all
+from martfl.bench.separation.markets import all_divisions, watch_all
 from martfl.bench.separation.told import Told, tell_apart
 from martfl.errors import InputError
 from martfl.lab.runtime import Runtime
@@ -29,9 +29,11 @@ def bench_separation(
     """One finding per market."""
     if len(set(seeds)) < 2:
         raise InputError(f"a classifier that is told of other divisions needs two seeds, got {len(set(seeds))}")
-    all_jobs(datasets, cases, seeds, epochs=epochs, mean=mean)  # refuses wrong names before anything trains
+    all_divisions(datasets, cases, seeds, epochs=epochs, mean=mean)  # refuses wrong names before anything trains
     return [
-        tell_apart(watch_all(all_jobs([dataset], [case], seeds, epochs=epochs, mean=mean), runtime, out=out, tell=tell))
+        tell_apart(
+            watch_all(all_divisions([dataset], [case], seeds, epochs=epochs, mean=mean), runtime, out=out, tell=tell)
+        )
         for dataset in datasets
         for case in cases
     ]

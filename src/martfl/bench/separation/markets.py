@@ -42,7 +42,7 @@ DIGITS = 4
 
 
 @dataclass(frozen=True)
-class Job:
+class Division:
     """One division of a market's data, to be looked at for some epochs."""
 
     dataset: str
@@ -57,7 +57,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Sight(Job):
+class Sight(Division):
     """What was seen of it."""
 
     attackers: list[bool]  # [n]
@@ -66,13 +66,13 @@ class Sight(Job):
     named: dict[str, list[list[float]]]
 
 
-def all_jobs(
+def all_divisions(
     datasets: Sequence[str], cases: Sequence[str], seeds: Sequence[int], *, epochs: int = 0, mean: str = "honest"
-) -> list[Job]:
+) -> list[Division]:
     """Every seed of every market.
 
     Examples:
-        >>> [job.epochs for job in all_jobs(['digits', 'fmnist'], ['backdoor'], [20])]
+        >>> [division.epochs for division in all_divisions(['digits', 'fmnist'], ['backdoor'], [20])]
         [5, 3]
     """
     if unknown := sorted(set(cases) - set(CASES)):
@@ -82,31 +82,36 @@ def all_jobs(
     for dataset in datasets:
         preset_of(dataset)
     return [
-        Job(dataset, case, mean, seed, epochs or EPOCHS.get(dataset, MOST_EPOCHS))
+        Division(dataset, case, mean, seed, epochs or EPOCHS.get(dataset, MOST_EPOCHS))
         for dataset in datasets
         for case in cases
         for seed in seeds
     ]
 
 
-def watch(job: Job, runtime: Runtime) -> Sight:
+def watch(division: Division, runtime: Runtime) -> Sight:
     """Train the first epochs of a market, and look at what every seller hands in."""
-    settings = {"dataset": job.dataset, "rule": "evidence", "seed": job.seed, "participants": SELLERS.get(job.dataset)}
-    setup = make_setup(make_config({**settings, **CASES[job.case]}), runtime)
-    model = setup.model.start(stream(job.seed, "model")).to(setup.device)
-    progress, seen = Progress(model, None, None, None), []
-    for index in range(job.epochs):
+    setup = make_setup(make_config(settings_of(division)), runtime)
+    start = setup.model.start(stream(division.seed, "model")).to(setup.device)
+    progress, seen = Progress(start, None, None, None), []
+    for index in range(division.epochs):
         updates, own = hand_in(setup, progress, index)
         seen.append(look(_view(setup, progress, updates, own, index), setup.model))
-        kept = updates[setup.honest] if job.mean == "honest" else updates
+        kept = updates[setup.honest] if division.mean == "honest" else updates
         progress.previous, progress.model = progress.model, progress.model + kept.mean(dim=0)
     return Sight(
-        **asdict(job),
+        **asdict(division),
         attackers=setup.split.malicious.tolist(),
         rows=setup.sizes.tolist(),
         plain=_stack(seen, lambda one: one.plain),
         named=_stack(seen, lambda one: one.named),
     )
+
+
+def settings_of(division: Division) -> Json:
+    """As a run of the lab has them."""
+    names = {"dataset": division.dataset, "rule": "evidence", "seed": division.seed}
+    return {**names, "participants": SELLERS.get(division.dataset), **CASES[division.case]}
 
 
 def hand_in(setup: Setup, progress: Progress, index: int) -> tuple[Tensor, Tensor]:
@@ -140,18 +145,22 @@ def read_sights(path: Path) -> list[Sight]:
 
 
 def watch_all(
-    jobs: Iterable[Job], runtime: Runtime, *, out: Path | None = None, tell: Callable[[str], None] = lambda line: None
+    divisions: Iterable[Division],
+    runtime: Runtime,
+    *,
+    out: Path | None = None,
+    tell: Callable[[str], None] = lambda line: None,
 ) -> list[Sight]:
     """All of them; those that the file holds are not trained again, and others are added to it."""
     torch.set_num_threads(1)
     known = {sight.key: sight for sight in (read_sights(out) if out is not None else [])}
     found = []
-    for job in jobs:
-        if job.key not in known:
-            tell(f"{job.dataset} · {job.case} · seed {job.seed}")
-            known[job.key] = watch(job, runtime)
+    for division in divisions:
+        if division.key not in known:
+            tell(f"{division.dataset} · {division.case} · seed {division.seed}")
+            known[division.key] = watch(division, runtime)
             if out is not None:
                 with out.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(asdict(known[job.key])) + "\n")
-        found.append(known[job.key])
+                    file.write(json.dumps(asdict(known[division.key])) + "\n")
+        found.append(known[division.key])
     return found

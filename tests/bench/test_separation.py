@@ -63,6 +63,15 @@ def test_what_only_a_class_shows_is_seen_by_the_classifier_that_may_name_it() ->
     assert found.named > 0.95 and found.auc < 0.7
 
 
+def test_features_can_be_left_out() -> None:
+    sights = [sight(seed, longer=8.0) for seed in range(4)]
+    found = tell_apart(sights, without="length")
+    assert found.auc < 0.9 and "length" not in found.singles
+    assert "backdoor, without “length”" in told_table([found])
+    with pytest.raises(InputError, match="'rule' names it"):
+        tell_apart(sights, without="rule")
+
+
 def test_the_division_that_is_asked_about_is_never_told(monkeypatch) -> None:
     told_of = []
 

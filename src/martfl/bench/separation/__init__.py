@@ -22,6 +22,7 @@ def bench_separation(
     seeds: Sequence[int] = (20, 21, 22, 23),
     epochs: int = 0,
     mean: str = "honest",
+    without: str = "",
     out: Path | None = None,
     runtime: Runtime = Runtime(),
     tell: Callable[[str], None] = lambda line: None,
@@ -31,9 +32,8 @@ def bench_separation(
         raise InputError(f"a classifier that is told of other divisions needs two seeds, got {len(set(seeds))}")
     all_divisions(datasets, cases, seeds, epochs=epochs, mean=mean)  # refuses wrong names before anything trains
     return [
-        tell_apart(
-            watch_all(all_divisions([dataset], [case], seeds, epochs=epochs, mean=mean), runtime, out=out, tell=tell)
+        tell_apart(watch_all(market, runtime, out=out, tell=tell), without=without)
+        for market in (
+            all_divisions([dataset], [case], seeds, epochs=epochs, mean=mean) for dataset in datasets for case in cases
         )
-        for dataset in datasets
-        for case in cases
     ]

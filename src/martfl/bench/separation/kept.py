@@ -49,7 +49,8 @@ def told_table(found: Sequence[Told]) -> str:
 
 
 def _row(one: Told) -> list[str]:
-    attack = one.case if one.mean == "honest" else f"{one.case}, all in the mean"
+    notes = ["all in the mean"] * (one.mean == "all") + [f"without “{one.without}”"] * bool(one.without)
+    attack = ", ".join([one.case, *notes])
     return [
         one.dataset,
         attack,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,6 +41,7 @@ class Told:
     dataset: str
     case: str
     mean: str
+    without: str  # features whose name has this in it were not looked at
     seeds: int
     epochs: int
     sellers: int
@@ -56,8 +57,8 @@ class Told:
     singles: Mapping[str, float]  # AUC of each feature by itself; below ½ attackers have the lower numbers
 
     @property
-    def key(self) -> tuple[str, str, str]:
-        return (self.dataset, self.case, self.mean)
+    def key(self) -> tuple[str, str, str, str]:
+        return (self.dataset, self.case, self.mean, self.without)
 
     @property
     def rule(self) -> float:
@@ -70,10 +71,11 @@ class Told:
         return sorted(self.singles.items(), key=lambda pair: -abs(pair[1] - 0.5))[:BEST]
 
 
-def tell_apart(sights: Sequence[Sight]) -> Told:
+def tell_apart(sights: Sequence[Sight], *, without: str = "") -> Told:
     """All figures of one market, from two divisions of its data or more."""
     if len(sights) < 2:
         raise InputError("a classifier that is told of other divisions needs two seeds or more")
+    sights = [_less(sight, without) for sight in sights]
     truths, names = [np.array(sight.attackers) for sight in sights], common_names(sights)
     tables = [features(sight) for sight in sights]
     chances, fewer = leave_out(tables, truths), leave_out(tables, truths, most=max(1, (len(sights) - 1) // 2))
@@ -81,7 +83,7 @@ def tell_apart(sights: Sequence[Sight]) -> Told:
     scores, rows = [one.mean(axis=0) for one in chances], [np.array(sight.rows) for sight in sights]
     aucs, first = _aucs(chances, truths), sights[0]
     return Told(
-        first.dataset, first.case, first.mean, len(sights), first.epochs, truths[0].size, int(truths[0].sum()),
+        first.dataset, first.case, first.mean, without, len(sights), first.epochs, truths[0].size, int(truths[0].sum()),
         epoch=_mean([auc(row, truth) for one, truth in zip(chances, truths, strict=True) for row in one]),
         auc=_mean(aucs),
         error=round(float(np.std(aucs, ddof=1)) / math.sqrt(len(aucs)), DIGITS),
@@ -92,6 +94,14 @@ def tell_apart(sights: Sequence[Sight]) -> Told:
         at_5=caught(scores, truths, rows, spared=0.95),
         singles=single_features(tables, truths, list(first.plain)),
     )  # fmt: skip
+
+
+def _less(sight: Sight, without: str) -> Sight:
+    """The same without some features."""
+    left = {name: values for name, values in sight.plain.items() if not without or without not in name}
+    if EVIDENCE not in left:
+        raise InputError(f"what the rule finds is always looked at; {without!r} names it")
+    return replace(sight, plain=left)
 
 
 def _aucs(chances: Sequence[Floats], truths: Sequence[np.ndarray]) -> list[float]:

@@ -25,12 +25,14 @@ from martfl.values import Json
 
 UNLIKE: Json = {"classes": "noniid", "sizes": "pow", "malicious": 0.3}
 QUIET: Json = {"name": "quiet-backdoor", "share": 0.02}
+NOTHING: Json = {"name": "rescaling", "factor": 1.0}  # who is called an attacker does what others do: nobody can tell
 CASES: Mapping[str, Json] = MappingProxyType(
     {
         "backdoor": {**UNLIKE, "attack": "backdoor"},
         "label-flipping": {**UNLIKE, "attack": "label-flipping"},
         "quiet-backdoor-30": {"attack": QUIET, "malicious": 0.3},
         "quiet-backdoor-50": {"attack": QUIET, "malicious": 0.5},
+        "none": {**UNLIKE, "attack": NOTHING},
         "adaptive": {"attack": "adaptive", "malicious": 0.4},
     }
 )

@@ -46,7 +46,8 @@ class Told:
     epochs: int
     sellers: int
     attackers: int
-    epoch: float  # AUC by one epoch
+    first: float  # AUC by the first epoch, of a classifier that was told of first epochs alone
+    epoch: float  # by one epoch of all
     auc: float  # by the mean over all epochs …
     error: float  # … its standard error over seeds …
     worst: float  # … and in the worst one
@@ -84,6 +85,7 @@ def tell_apart(sights: Sequence[Sight], *, without: str = "") -> Told:
     aucs, first = _aucs(chances, truths), sights[0]
     return Told(
         first.dataset, first.case, first.mean, without, len(sights), first.epochs, truths[0].size, int(truths[0].sum()),
+        first=_mean(_aucs(leave_out([table[:1] for table in tables], truths), truths)),
         epoch=_mean([auc(row, truth) for one, truth in zip(chances, truths, strict=True) for row in one]),
         auc=_mean(aucs),
         error=round(float(np.std(aucs, ddof=1)) / math.sqrt(len(aucs)), DIGITS),

@@ -22,7 +22,7 @@ from martfl.selection.basket import Basket, ask, unpack_basket
 from martfl.selection.gains import STEP, mean_and_error, measure, models_towards
 from martfl.selection.kinds import to_cosines, without_common
 from martfl.selection.memory import Memory
-from martfl.selection.vectors import weighted_sum
+from martfl.selection.vectors import to_floats, weighted_sum
 from martfl.selection.verdict import Seen, judge
 
 FEW = 0.25  # of the sellers: where they have changed a word by less than …
@@ -131,7 +131,7 @@ def _alike(view: RoundView, basket: Basket, served: Served) -> dict[str, Floats]
 
 
 def _gram(rows: Tensor) -> Floats:
-    return np.asarray((rows @ rows.T).double().numpy())
+    return to_floats(rows @ rows.T)
 
 
 def _layers(view: RoundView, model: Model, basket: Basket) -> dict[str, Floats]:
@@ -151,11 +151,11 @@ def words(table: Tensor, own: Tensor) -> dict[str, Floats]:
     And of those that two others have changed as much: of all against what is usual, of those that most left alone, and
     of those that the buyer's own rows lack.
     """
-    shares = (table**2).sum(dim=2).double().numpy()
+    shares = to_floats((table**2).sum(dim=2))
     shares = shares / shares.sum(axis=1, keepdims=True)
     third, usual = np.sort(shares, axis=0)[-NEAR], np.quantile(shares, FEW, axis=0)
     shared, rare = np.minimum(shares, third), usual < RARE * third
-    dark = (own == 0).all(dim=1).numpy()
+    dark = (own == 0).all(dim=1).cpu().numpy()
     return {
         "heaviest word": np.log(shares.max(axis=1)),
         "heaviest shared word": (shared - usual).max(axis=1),
@@ -223,7 +223,7 @@ def _rule(seen: Seen) -> dict[str, Floats]:
 
 def _named(model: Model, basket: Basket, served: Served) -> dict[str, Floats]:
     """Class by class; the classes of an attack are the same in all divisions of the data."""
-    bias = model.split(basket.units)[-1].double().numpy()
+    bias = to_floats(model.split(basket.units)[-1])
     tables = {
         "gain of": served.by_class(served.gains["gain"]),
         "plain gain of": served.by_class(served.gains["plain gain"]),

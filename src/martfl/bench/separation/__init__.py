@@ -1,7 +1,7 @@
 """Can attackers be told from honest sellers at all, by what a buyer can compute?
 
-A classifier is told who they were in other divisions of the same data. Where even that fails, no rule on such features
-can succeed; where it succeeds, its features say what a rule could look at.
+A classifier is told who they were in other divisions of the same data. Where even that fails, and every feature by
+itself, there is little for a rule to find; where it succeeds, its features say what a rule could look at.
 """
 
 from __future__ import annotations

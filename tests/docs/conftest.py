@@ -63,7 +63,7 @@ def terminal(guide: Page, tmp_path: Path, request: pytest.FixtureRequest) -> Ter
         shutil.copytree(request.getfixturevalue("quickstart") / "market", place / "market")
     if "--data DATA" in guide.text:
         write_datasets(place / "DATA")
-    if "--out results" in guide.text or "bench paid" in guide.text:
+    if any(words in guide.text for words in ("--out results", "--show results", "bench paid")):
         shutil.copytree(ROOT / "results", place / "results")
     if "env:RPC_URL" in guide.text:
         made.more["RPC_URL"] = request.getfixturevalue("sepolia")

@@ -194,6 +194,49 @@ def valuation(
 
 
 @app.command()
+def separation(
+    datasets: Annotated[str, typer.Option(help="Names separated by commas.")] = "digits",
+    cases: Annotated[str, typer.Option(help="Attacks separated by commas.")] = "backdoor,label-flipping",
+    seeds: Annotated[str, typer.Option(help="Divisions of the data, separated by commas.")] = "20,21,22,23",
+    epochs: Annotated[int, typer.Option(min=0, help="First epochs of a market; 0: 3 of images, 5 of others.")] = 0,
+    mean: Annotated[str, typer.Option(help="Whose updates make the model: honest or all.")] = "honest",
+    without: Annotated[str, typer.Option(help="Leave out the features whose name has this in it.")] = "",
+    out: Annotated[Path | None, typer.Option(help="File of what was seen: it is added to, and goes on.")] = None,
+    keep: Annotated[Path | None, typer.Option(help="File of what was found, a line a market.")] = None,
+    show: Annotated[Path | None, typer.Option(help="Such a file, to be printed: nothing is trained.")] = None,
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    data: Annotated[Path | None, typer.Option(envvar="MARTFL_DATA", help="Folder of the datasets.")] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Whether attackers can be told from honest sellers at all, by a classifier that is told of other divisions."""
+    from martfl.bench.separation import bench_separation
+    from martfl.bench.separation.kept import keep_told, read_told, told_table
+    from martfl.lab.command import parse_seeds
+    from martfl.lab.runtime import Runtime
+
+    if show is not None:
+        found = read_told(show)
+    else:
+        found = bench_separation(
+            datasets=datasets.split(","),
+            cases=cases.split(","),
+            seeds=parse_seeds(seeds),
+            epochs=epochs,
+            mean=mean,
+            without=without,
+            out=out,
+            runtime=Runtime(device=device, data=data),
+            tell=lambda line: typer.echo(line, err=True),
+        )
+    if keep is not None:
+        keep_told(keep, found)
+    if json:
+        emit(found, as_json=True, render=list)
+    else:
+        typer.echo(told_table(found))  # lines of Markdown, which no width breaks
+
+
+@app.command()
 def gas(
     providers: Annotated[int, typer.Option(min=2, max=128, help="Bought providers.")] = 20,
     samples: Annotated[list[int], typer.Option(help="Numbers of samples, for sampled settlement.")] = [8, 16, 32, 64],  # noqa: B006

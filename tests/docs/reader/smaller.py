@@ -23,6 +23,7 @@ SMALLER = {  # the whole command line → what is put behind it; the first that 
     r"martfl ceremony start .*": "--providers 1 --samples 1",
     r"martfl bench payment .*": "--rounds 2 --seeds 1 --participants 8 --groups 0 --figure runs/payment.png",
     r"martfl bench valuation .*": "--datasets digits --rounds 2 --participants 8",
+    r"martfl bench separation .*": "--datasets digits --cases backdoor --seeds 20,21 --epochs 1",
     r"python -m martfl\.bench\.payment_markets .*": "--datasets digits --seeds 11 --rounds 2 --seconds 0",
     r"martfl bench gas .*": "--providers 3 --samples 4",
     r"martfl bench market .*--parameters .*": "--parameters 20000 --providers 2",

@@ -62,3 +62,33 @@ def test_a_start_that_a_few_have_made_does_not_choose_the_signal(seed, few) -> N
     told = directions @ other  # the root rows speak for the few alone
     found = find_common(directions @ directions.T, told)
     assert found.loadings[:12].min() > 0.7 and found.loadings[12:].max() < 0.3
+
+
+def worth_of(world, directions):
+    found = common_of(world, directions)
+    return found.information * found.alone
+
+
+@pytest.mark.parametrize("sellers", [2, 3, 4])
+def test_sellers_that_mix_their_updates_hold_no_more_together(world, sellers) -> None:
+    directions = world.directions([400] * 14)
+    mixed = directions.copy()
+    mixed[:sellers] = (directions[:sellers] + directions[:sellers].mean(axis=0)) / 2
+    before, after = worth_of(world, directions), worth_of(world, mixed)
+    gain = (after[:sellers].sum() / after.sum()) / (before[:sellers].sum() / before.sum())
+    assert gain <= 1.15
+    assert common_of(world, mixed).alone[:sellers].max() < 0.8 < common_of(world, mixed).alone[sellers:].min()
+
+
+def test_noise_of_a_few_directions_makes_nobody_a_copy(world) -> None:
+    ways = np.stack([world.normal(5, i) for i in range(6)]) / np.sqrt(3000)
+    parts = np.random.default_rng(0).normal(size=(15, 6))  # as sellers differ by how much they have of each class
+    alone = common_of(world, world.directions([400] * 15) + 120 * parts @ ways).alone
+    assert np.median(alone) > 0.8
+
+
+def test_wallets_of_noise_do_not_decide_what_is_usual(world) -> None:
+    directions = world.directions([400] * 12)
+    noise = np.stack([world.normal(3, i) for i in range(8)])
+    before, after = worth_of(world, directions), worth_of(world, np.concatenate([directions, noise]))[:12]
+    assert after / after.sum() == pytest.approx(before / before.sum(), rel=0.1)

@@ -171,6 +171,9 @@ def test_an_account_comes_back_as_it_was() -> None:
     assert back.model.tolist() == [0.0, 1.0, 2.0]
     with pytest.raises(InputError, match="npz"):
         unpack_account(b"nothing")
+    broken = Account({"a": SellerRecord(1.0, float("nan"), 0.5, 0.1)})
+    with pytest.raises(InputError, match="not finite"):
+        unpack_account(pack_account(broken))
 
 
 def test_impossible_sales_and_parameters_are_refused() -> None:

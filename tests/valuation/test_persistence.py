@@ -89,6 +89,13 @@ def test_who_comes_late_is_paid_in_full_from_the_second_sale_on(world) -> None:
     assert late[4:].sum() >= 0.85 * usual[4:].sum()
 
 
+def test_who_comes_late_counts_for_no_more_than_the_usual_seller(world) -> None:
+    large = run(world, from_epoch(2, lambda epoch, own, steps: trained(world, 0, epoch, rows=4000.0)))
+    always = run(world, lambda epoch, own, steps: trained(world, 0, epoch, rows=4000.0))
+    assert always[-1] > 2.0 / SELLERS
+    assert 0.7 / SELLERS < large[-1] <= 1.1 / SELLERS
+
+
 def test_more_rows_are_seen_to_be_more(world) -> None:
     def grow(epoch: int, own: list[np.ndarray], steps: list[np.ndarray]) -> np.ndarray:
         return trained(world, 0, epoch) if epoch < 1 else (trained(world, 0, epoch) + trained(world, 77, epoch)) / 2

@@ -42,6 +42,21 @@ def test_only_who_is_kept_is_paid_and_the_larger_are_paid_more() -> None:
     assert np.corrcoef(np.argsort(np.argsort(pay)), np.argsort(np.argsort(sizes)))[0, 1] > 0.6
 
 
+@pytest.mark.parametrize("length", [1e-25, 1e-40])
+def test_an_update_too_short_for_a_direction_ends_no_epoch_and_is_worth_nothing(length) -> None:
+    from dataclasses import replace
+
+    from martfl.lab.rules.strategy import LabBuyer
+
+    strategy = ByValue(inner=make_strategy("evidence", budget=1.0))
+    (view,) = views(1)
+    updates = view.updates.clone()
+    updates[2] *= length / updates[2].norm()
+    view = replace(view, updates=updates)
+    _, selection = strategy.trade(strategy.start(), LabBuyer(view, view.judge), np.random.default_rng(0))
+    assert selection.weights[2] == 0 and selection.weights.sum() == pytest.approx(1.0)
+
+
 def test_its_memory_comes_back_as_it_was() -> None:
     from martfl.lab.rules.strategy import LabBuyer
 

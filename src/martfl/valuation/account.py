@@ -9,6 +9,7 @@ epoch shows of a seller is much what the next one shows, so that the error of th
 The rows' word has weights of its own, since epochs without clear angles still have rows.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 
@@ -147,6 +148,8 @@ def unpack_account(data: bytes) -> Account:
     facts, arrays, older = _read(data)
     try:
         records = {name: SellerRecord(*map(float, values)) for name, values in facts["records"].items()}
+        if not all(math.isfinite(value) for record in records.values() for value in astuple(record)):
+            raise ValueError("a record that is not finite")
         if older:
             records = {name: replace(record, first=record.information) for name, record in records.items()}
         noises = {} if older else facts["noises"]

@@ -21,8 +21,8 @@ ALIKE, MOST = (
     0.65,
 )  # times the cosine that is above this part of a seller's: two as alike do not vouch for each other
 FAR_BETTER = 0.5  # of the error: honest markets have two fits, too, where all are alike
-MEDIANS, MEANS = 8, 60  # rounds of the fit, at most
-SETTLED = 1e-6  # of a loading
+MEDIANS, MEANS = 8, 40  # rounds of the fit, at most
+SETTLED = 1e-5  # of a loading
 FAR, NORMAL = 4.0, 1.4826  # deviations at which two noises are too alike to vouch; deviations in a median distance
 MANY = 5.0  # wallets of the same noise that count as one where it is asked what is usual
 FEW, FEWEST = 20.0, 10.0  # degrees of freedom at which a fit counts half, and below which not at all: 6 sellers
@@ -88,13 +88,13 @@ def _fit(gram: Floats, start: Floats) -> Common:
     loadings, strangers = _first(gram, start), _strangers(gram)
     for step in (*[_middle] * MEDIANS, *[_mean] * MEANS):
         noise = _noise(gram, loadings)
-        counted = strangers * loadings / (1.0 - loadings**2) * standing_alone(noise)
+        counted = strangers * loadings / (1.0 - loadings**2) * standing_alone(noise, loadings)
         before, found = loadings, step(gram, loadings, noise, counted)
         loadings = np.minimum(np.maximum((before + found) / 2, LEAST), TOP)
         if step is _mean and np.abs(loadings - before).max() < SETTLED:
             break
     noise = _noise(gram, loadings)
-    alone = standing_alone(noise)
+    alone = standing_alone(noise, loadings)
     tied = _ties(gram, noise, alone)
     return Common(loadings, alone, tied, _unexplained(noise, loadings, alone * tied**2))
 
@@ -110,21 +110,25 @@ def _middle(gram: Floats, loadings: Floats, noise: Floats, counted: Floats) -> F
 
 
 def _mean(gram: Floats, loadings: Floats, noise: Floats, counted: Floats) -> Floats:
-    """[k] Σ_j w_ij·G_ij / Σ_j w_ij·a_j over those whose noise is not far more alike than is usual."""
-    usual = NORMAL * float(np.median(np.abs(noise[_others(len(noise)) > 0]))) if len(noise) > 1 else 1.0
+    """[k] Σ_j w_ij·G_ij / Σ_j w_ij·a_j over those whose noise is not far more alike than is usual.
+
+    In what is usual, pairs count by their signal: wallets that hold nothing but noise are not asked.
+    """
+    pairs = np.outer(loadings, loadings) * _others(len(loadings))
+    usual = NORMAL * median(np.abs(noise).ravel(), pairs.ravel())
     far = min(max(FAR * usual, LEAST), 1.0)
     weights = counted * np.clip(1.0 - (noise / far) ** 2, 0.0, None) ** 2
     np.fill_diagonal(weights, 0.0)
     return np.asarray((weights * gram).sum(axis=1) / np.maximum(weights @ loadings, TINY))
 
 
-def standing_alone(noise: Floats) -> Floats:
+def standing_alone(noise: Floats, loadings: Floats) -> Floats:
     """[k] 1 / (Σ_j max(ρ_ij, 0) − what is usual beyond 1), at most 1: ρ is 1 with itself and with a copy.
 
-    In what is usual, each counts as far as it stands alone, and 1 / MANY at least.
+    In what is usual, each counts by its signal and as far as it stands alone, 1 / MANY at least.
     """
     sums = np.clip(noise, 0.0, 1.0).sum(axis=1)
-    usual = median(sums, 1.0 / np.minimum(sums, MANY)) - 1.0
+    usual = median(sums, loadings / np.minimum(sums, MANY)) - 1.0
     return np.asarray(1.0 / np.maximum(sums - usual, 1.0))
 
 

@@ -20,11 +20,13 @@ from martfl.selection.reasons import Reason
 from martfl.selection.registry import STRATEGIES
 from martfl.selection.result import Selection
 from martfl.selection.strategy import Buyer, State, Strategy, Vector
+from martfl.selection.vectors import norm
 from martfl.valuation.account import Account, pack_account, unpack_account
 from martfl.valuation.information import Information
 from martfl.valuation.survey import Valued, value_updates
 
 KIND, VERSION = "valued", 1
+SHORTEST = 1e-12  # of the usual length: what is shorter has no direction in single precision
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,17 @@ def stand_for_all(buyer: Buyer) -> bool:
     if (strata := buyer.strata) is None or (logits := buyer.logits([buyer.model])) is None:
         return False
     return is_even(strata, logits.shape[-1], Parameters.even)
+
+
+def long_enough(kept: Sequence[int], updates: Mapping[int, Vector]) -> list[int]:
+    """Those whose update has a direction that can be told beside the others'; any other is worth nothing.
+
+    Examples:
+        >>> long_enough([0, 1, 2], {0: np.ones(3), 1: np.ones(3), 2: np.full(3, 1e-25, dtype=np.float32)})
+        [0, 1]
+    """
+    lengths = np.array([norm(updates[i]) for i in kept])
+    return [i for i, told in zip(kept, lengths > SHORTEST * np.median(lengths), strict=True) if told] if kept else []
 
 
 class Recorder:
@@ -88,7 +101,8 @@ class ByValue:
         """The same, with what each kept update has added (in the order of the providers)."""
         recorder = Recorder(buyer)
         chosen, selection = self.inner.trade(state.chosen, recorder, rng)
-        kept = [i for i in np.flatnonzero(selection.weights > 0).tolist() if i in recorder.delivered]
+        chosen_ones = [i for i in np.flatnonzero(selection.weights > 0).tolist() if i in recorder.delivered]
+        kept = long_enough(chosen_ones, recorder.delivered)
         account, valued = value_updates(
             self.rule,
             state.account,

@@ -38,6 +38,7 @@ class Figures:
     split_gain: float  # pay of a seller in 2, 4 or 8 wallets, over that in one
     copy_gain: float  # the same for copies, exact and with noise
     inflate_gain: float  # pay of a seller that cheats, over its honest pay
+    mix_gain: float  # pay of one of two or four sellers that mix their updates, over its honest pay
     free_rider_share: float  # pay of a seller without data, over the mean honest pay
     pay_cv: float  # deviation over mean of an honest seller's pay over rounds
     accuracy_iid: float  # of the model that is aggregated by it
@@ -98,9 +99,9 @@ GROUPS = {
         "own noise taken out",
         "half of own noise taken out",
         "noise in 4 pairs",
-        *(f"{n} sellers mix" for n in MIXING),
         *BIASED,
     ),
+    "mix_gain": tuple(f"{n} sellers mix" for n in MIXING),
     "free_rider_share": ("free rider", "free rider, noise"),
 }
 

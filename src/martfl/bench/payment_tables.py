@@ -24,7 +24,7 @@ DRAWN = {"information": "ours", "equal": "equal", "gtg-shapley": "GTG-Shapley"}
 
 def tables(found: Mapping[str, Figures]) -> Iterator[Table]:
     """All ways to pay side by side, then every single gain of ours."""
-    heads = ["", "fair: size", "fair: labels", "split", "copies", "cheating", "free rider", "unsteady", "accuracy, %"]
+    heads = ["", "fair: size", "fair: labels", "split", "copies", "cheating", "mixing", "free rider", "unsteady", "accuracy, %"]
     rows = [
         (
             name,

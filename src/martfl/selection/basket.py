@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from martfl.arrays import Floats
 from martfl.selection.hidden import hide
 from martfl.selection.memory import Memory
-from martfl.selection.strategy import Buyer, Vector
+from martfl.selection.rare import Rare, rare_words
+from martfl.selection.strategy import Buyer, Table, Vector
 from martfl.selection.vectors import Matrix, compare, norm, norms, scale_rows, stack
 
 SHORTEST = 1e-30  # a length below it is none: single precision has no number for its inverse much further down
@@ -41,6 +42,7 @@ class Basket:
     ties: Floats  # [k] what each has in common with another, against random signs
     copies: NDArray[np.bool_]  # [k] whether an earlier one is the same
     hidden: Floats  # [k, d] sketches of what each hides where no root row reaches
+    rare: tuple[Rare, ...] = ()  # [k] its heaviest words that the root rows lack
 
 
 def ask(buyer: Buyer, memory: Memory) -> Scores:
@@ -56,7 +58,9 @@ def ask(buyer: Buyer, memory: Memory) -> Scores:
     return Scores(own, buyer.score(step))
 
 
-def unpack_basket(delivered: Mapping[int, Vector], own: Vector, *, seed: int, size: int) -> Basket:
+def unpack_basket(
+    delivered: Mapping[int, Vector], own: Vector, *, seed: int, size: int, table: Table | None = None
+) -> Basket:
     """Directions and lengths; what is zero or not finite has none."""
     places, lengths, units = _directions(delivered)
     if not places:
@@ -66,7 +70,8 @@ def unpack_basket(delivered: Mapping[int, Vector], own: Vector, *, seed: int, si
     common = np.zeros(len(places))
     common[~copies] = found[~copies].ties()
     hidden = hide(units, own, found.heaviest, seed=seed, size=size)
-    return Basket(places, units, lengths, found.sketches, found.reference, common, copies, hidden)
+    rare = tuple(rare_words(units, own, table, seed=seed))
+    return Basket(places, units, lengths, found.sketches, found.reference, common, copies, hidden, rare)
 
 
 def _directions(delivered: Mapping[int, Vector]) -> tuple[tuple[int, ...], Floats, Matrix]:

@@ -22,7 +22,8 @@ def decide(rule: Parameters, memory: Memory, buyer: Buyer, rng: np.random.Genera
     scores = ask(buyer, memory)
     wanted, looked = choose(rule, memory, buyer.providers, buyer.asks, scores.followers(rule.follower), rng)
     delivered = buyer.buy(wanted) if wanted else {}
-    basket = unpack_basket(delivered, buyer.own_update, seed=seed, size=rule.direction)
+    table = getattr(buyer, "table", None)
+    basket = unpack_basket(delivered, buyer.own_update, seed=seed, size=rule.direction, table=table)
     case = Seen(rule, memory, buyer, buyer.strata, scores, basket)
     verdict = judge(case)
     weights = weigh(case, verdict)

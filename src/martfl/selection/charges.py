@@ -20,6 +20,7 @@ from martfl.selection.e_values import against_rival, log_e
 from martfl.selection.gains import mean_and_error
 from martfl.selection.kinds import Cut, Mask, find_cuts, find_hidden
 from martfl.selection.parameters import Parameters
+from martfl.selection.rare import Rare, find_shared
 from martfl.selection.reasons import Code
 
 SIGNS = math.log(4.0)  # random signs have no more in common with the closest of a few dozen others, in deviations
@@ -41,6 +42,7 @@ class Known:
     directions: Floats  # [k, d]
     ties: Floats  # [k] log of what each has in common with another, against random signs
     hidden: Floats  # [k, d] what each learnt most where no root row reaches
+    rare: tuple[Rare, ...] = ()  # [k] their heaviest words that the root rows lack; empty where there is no table
 
     @property
     def reach(self) -> Floats:
@@ -122,7 +124,7 @@ def charge_kinds(rule: Parameters, known: Known, crowd: Crowd) -> list[tuple[Seq
         part = _part(known, left)
         gram = part.directions @ part.directions.T
         cuts = find_cuts(gram, part.lengths)
-        cuts += find_hidden(gram, part.hidden @ part.hidden.T) if rule.uses("hidden") else []
+        cuts += hidden_cuts(gram, part) if rule.uses("hidden") else []
         if not cuts:
             return found
         sides = [side for cut in cuts for side in charge_sides(rule, part, crowd, cut)]
@@ -131,6 +133,13 @@ def charge_kinds(rule: Parameters, known: Known, crowd: Crowd) -> list[tuple[Seq
         if evidence < rule.limit:
             return found
         left = left[~members]
+
+
+def hidden_cuts(gram: Floats, known: Known) -> list[Cut]:
+    """Who hides the same where no root row reaches: by words where the model has a table, by single numbers else."""
+    if any(one.words.size for one in known.rare):
+        return find_shared(gram, known.rare)
+    return find_hidden(gram, known.hidden @ known.hidden.T)
 
 
 def charge_sides(rule: Parameters, known: Known, crowd: Crowd, cut: Cut) -> list[tuple[Mask, float, Accusation]]:
@@ -243,4 +252,5 @@ def _part(known: Known, left: np.ndarray) -> Known:
     return Known(
         known.rows[left], known.weights, known.cover, known.even, known.lengths[left], known.own[left],
         known.own_error, known.directions[left], known.ties[left], known.hidden[left],
+        tuple(known.rare[i] for i in left) if known.rare else (),
     )  # fmt: skip

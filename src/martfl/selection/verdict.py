@@ -122,6 +122,7 @@ def _record(case: Seen, j: int, gains: Gains, usual: Usual) -> Record:
         rows=gains.rows[j] - usual.gain,
         direction=basket.sketches[j] - usual.drift,
         hidden=basket.hidden[j],
+        rare=basket.rare[j],
     )
 
 
@@ -179,6 +180,7 @@ def _known(case: Seen, records: Mapping[str, Record], gains: Gains, usual: Usual
         directions=_same_size([record.direction for record in listed], usual.drift.size) + usual.drift,
         ties=np.array([record.tie for record in listed]),
         hidden=_same_size([record.hidden for record in listed], usual.drift.size),
+        rare=tuple(record.rare for record in listed),
     )
 
 

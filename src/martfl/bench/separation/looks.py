@@ -66,7 +66,9 @@ class Served:
 def look(view: RoundView, model: Model) -> Looks:
     """All features of one epoch."""
     rule, buyer = Evidence(budget=1.0), LabBuyer(view, view.judge)
-    basket = unpack_basket(dict(enumerate(view.updates)), view.own_update, seed=0, size=rule.direction)
+    basket = unpack_basket(
+        dict(enumerate(view.updates)), view.own_update, seed=0, size=rule.direction, table=buyer.table
+    )
     if len(basket.places) < len(view.updates):
         raise InputError("a seller handed in nothing, or what is not finite")
     served = _serve(buyer, basket)

@@ -236,5 +236,5 @@ def test_the_command_names_a_wrong_seed() -> None:
 
 
 def test_the_page_shows_the_kept_table() -> None:
-    page = (ROOT / "docs" / "selection.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "selection-limits.md").read_text(encoding="utf-8")
     assert told_table(read_told(KEPT)) in page

@@ -20,7 +20,8 @@ from reader.terminal import Terminal
 from martfl.federation.flower.processes import free_port
 
 QUICKSTART = "docs/quickstart.md"
-LONG = {"docs/lab.md", "docs/for-researchers.md", "docs/for-model-owners.md", "docs/payment-limits.md"}  # minutes of training
+# Minutes of training.
+LONG = {"docs/lab.md", "docs/for-researchers.md", "docs/for-model-owners.md", "docs/payment-limits.md"}
 IN_MARKET = "in the quickstart's folder"  # pages that say so find the quickstart's `market`
 
 

@@ -99,11 +99,6 @@ class RowJudge:
     def predict(self, models: Tensor) -> Tensor:
         return self.logits(models).argmax(dim=2)
 
-    @property
-    def table(self) -> Shape | None:
-        """(words, width) of the table at the beginning of a model; None where it has none."""
-        return self.rows.model.weights[0].shape if self.rows.model.table else None
-
     @cached_property
     def narrow(self) -> Narrow | None:
         """Only the words that the rows hold; None where a model has no table of words, or its device is fast enough."""

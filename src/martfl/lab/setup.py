@@ -71,7 +71,6 @@ class Setup:
             seed=self.config.seed,
             honest=updates[self.honest],
             own=own if self.rule.server_driven else None,
-            table=self.judge.table,
         )
 
 

@@ -23,12 +23,10 @@ from martfl.market.sketching import entries_of, first_block_after, make_scorer
 from martfl.market.steps import BaselineScores, Drawn, OwnUpdate
 from martfl.market.terms import Terms
 from martfl.scoring import Scorer
-from martfl.selection.strategy import Table
-from martfl.tasks.layout import Layout, Vector
+from martfl.tasks.layout import Vector
 from martfl.tasks.protocol import Data, Task, check_goodness, train_checked
 
 Doubles = NDArray[np.float64]
-TABLES = ("embedding", "embeddings", "embed_tokens", "wte")  # how the names of embedding tables end
 
 
 @dataclass
@@ -71,11 +69,6 @@ class Desk:
     def strata(self) -> NDArray[np.int64] | None:
         """Which root rows belong together, for classifiers the true class [r]; None where the task has no strata."""
         return self.task.strata(self.root)
-
-    @cached_property
-    def table(self) -> Table | None:
-        """The embedding table of the model; None where the task's layout names none."""
-        return table_of(self.task.layout)
 
     def goodness(self, models: Sequence[Reals]) -> Doubles:
         """How good each model is on every row of the root data, higher is better [k, r]."""
@@ -187,22 +180,6 @@ class Desk:
                 self.purchases.blame(name, FORGED, f"reported {checked.reported:.2f}, the update gives {truth}")
                 return False
         return True
-
-
-def table_of(layout: Layout) -> Table | None:
-    """The tensor with most rows among those that are named as embedding tables are.
-
-    Examples:
-        >>> from martfl.tasks.layout import Part
-        >>> table_of(Layout((Part('head.bias', (4,)), Part('embedding.weight', (100, 8)))))
-        Table(start=4, rows=100, width=8)
-    """
-    found, start = [], 0
-    for part in layout.parts:
-        if len(part.shape) == 2 and part.name.lower().removesuffix(".weight").endswith(TABLES):
-            found.append(Table(start, *part.shape))
-        start += part.size
-    return max(found, key=lambda table: table.rows, default=None)
 
 
 def _singles(models: Sequence[Reals]) -> list[Vector]:

@@ -10,7 +10,7 @@ from martfl.arrays import Floats
 from martfl.selection.hidden import hide
 from martfl.selection.memory import Memory
 from martfl.selection.rare import Rare, rare_words
-from martfl.selection.strategy import Buyer, Table, Vector
+from martfl.selection.strategy import Buyer, Vector
 from martfl.selection.vectors import Matrix, compare, norm, norms, scale_rows, stack
 
 SHORTEST = 1e-30  # a length below it is none: single precision has no number for its inverse much further down
@@ -58,9 +58,7 @@ def ask(buyer: Buyer, memory: Memory) -> Scores:
     return Scores(own, buyer.score(step))
 
 
-def unpack_basket(
-    delivered: Mapping[int, Vector], own: Vector, *, seed: int, size: int, table: Table | None = None
-) -> Basket:
+def unpack_basket(delivered: Mapping[int, Vector], own: Vector, *, seed: int, size: int) -> Basket:
     """Directions and lengths; what is zero or not finite has none."""
     places, lengths, units = _directions(delivered)
     if not places:
@@ -70,7 +68,7 @@ def unpack_basket(
     common = np.zeros(len(places))
     common[~copies] = found[~copies].ties()
     hidden = hide(units, own, found.heaviest, seed=seed, size=size)
-    rare = tuple(rare_words(units, own, table, seed=seed))
+    rare = tuple(rare_words(units, own, seed=seed))
     return Basket(places, units, lengths, found.sketches, found.reference, common, copies, hidden, rare)
 
 

@@ -22,8 +22,7 @@ def decide(rule: Parameters, memory: Memory, buyer: Buyer, rng: np.random.Genera
     scores = ask(buyer, memory)
     wanted, looked = choose(rule, memory, buyer.providers, buyer.asks, scores.followers(rule.follower), rng)
     delivered = buyer.buy(wanted) if wanted else {}
-    table = getattr(buyer, "table", None)
-    basket = unpack_basket(delivered, buyer.own_update, seed=seed, size=rule.direction, table=table)
+    basket = unpack_basket(delivered, buyer.own_update, seed=seed, size=rule.direction)
     case = Seen(rule, memory, buyer, buyer.strata, scores, basket)
     verdict = judge(case)
     weights = weigh(case, verdict)

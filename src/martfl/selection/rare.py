@@ -1,8 +1,8 @@
 """Words that sellers have learnt and the root rows lack: what several of them hide shows in one word.
 
-A word is a row of an embedding table. One that the buyer's own training leaves where it is stands in no root row. What
-few sellers hold is rare in each of their rows too: some have it once, some more often, and most others not at all. A
-trigger is as heavy in each of those that train on it.
+A word is a row of an embedding table. One that the buyer's own training leaves where it is stands in no root row: whole
+rows of zeros in its update say where the table is. What few sellers hold is rare in each of their rows too: some have
+it once, some more often, and most others not at all. A trigger is as heavy in each of those that train on it.
 
 Sellers are compared word by word, by inner products: noise that one adds to rare words points elsewhere than what
 others learn there, and what it adds to words of its own changes no other word's finding.
@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from martfl.arrays import Floats
 from martfl.selection.kinds import Cut, to_cosines, unlikeness, without_common
-from martfl.selection.strategy import Table, Vector
+from martfl.selection.strategy import Vector
 from martfl.selection.vectors import Matrix, to_floats
 
+NARROWEST = 8  # numbers of a word
 NUMBERS = 32  # that are kept of a word: cosines to 0.18, and lengths as they are
 WORDS = 4096  # that are kept of a seller: who holds a word lightly must not seem to lack it
 FEWEST, PART = 5, 0.25  # sellers who share a trigger, and of all: fewer could make a word speak against another one
@@ -48,19 +49,47 @@ class Rare:
         return np.asarray((self.changes**2).sum(axis=1))
 
 
+@dataclass(frozen=True)
+class Table:
+    """Where an embedding table lies in a model, as far as words are lacking: a row of so many numbers for each word."""
+
+    start: int
+    rows: int
+    width: int
+
+
 NOTHING = Rare(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
 
 
-def rare_words(units: Matrix, own: Vector, table: Table | None, *, seed: int) -> list[Rare]:
-    """Of each of k directions the heaviest of its rare words."""
-    if table is None:
+def find_table(own: Vector) -> Table | None:
+    """The table in which a buyer's own update leaves rows at zero; None where it leaves no rows.
+
+    Examples:
+        >>> own = np.ones(60)
+        >>> own[10:20] = own[30:50] = 0.0
+        >>> find_table(own)
+        Table(start=10, rows=4, width=10)
+    """
+    still = own == 0
+    edges = np.flatnonzero(np.diff(np.pad(still.cpu().numpy() if hasattr(still, "cpu") else still, 1).astype(np.int8)))
+    starts, ends = edges[::2], edges[1::2]
+    whole = ends - starts >= NARROWEST  # single numbers stay at zero by chance
+    starts, ends = starts[whole], ends[whole]
+    width = int(np.gcd.reduce(np.concatenate([ends - starts, starts - starts[:1]]))) if starts.size > 1 else 0
+    return Table(int(starts[0]), int(ends[-1] - starts[0]) // width, width) if width >= NARROWEST else None
+
+
+def rare_words(units: Matrix, own: Vector, *, seed: int) -> list[Rare]:
+    """Of each of k directions the heaviest of its rare words; none where the model has no table."""
+    if (table := find_table(own)) is None:
         return [NOTHING] * len(units)
     lacking = to_floats(_rows(own, table) != 0).sum(axis=1) == 0
     lens = np.random.default_rng(seed).normal(size=(table.width, NUMBERS)) if table.width > NUMBERS else None
-    return [_heaviest(_rows(unit, table), lacking, lens) for unit in units]
+    first = table.start // table.width  # so that a word has the same number wherever the first lacking one is
+    return [_heaviest(_rows(unit, table), lacking, lens, first) for unit in units]
 
 
-def _heaviest(rows: Matrix, lacking: NDArray[np.bool_], lens: Floats | None) -> Rare:
+def _heaviest(rows: Matrix, lacking: NDArray[np.bool_], lens: Floats | None, first: int) -> Rare:
     weights = to_floats((rows * rows).sum(1)) * lacking
     words = np.sort(np.argsort(-weights, kind="stable")[: min(WORDS, int((weights > 0).sum()))])
     changes = to_floats(rows[words]) if words.size else np.zeros((0, rows.shape[1]))
@@ -68,7 +97,7 @@ def _heaviest(rows: Matrix, lacking: NDArray[np.bool_], lens: Floats | None) -> 
         lengths = np.linalg.norm(changes, axis=1, keepdims=True)
         changes = changes @ lens
         changes *= lengths / np.maximum(np.linalg.norm(changes, axis=1, keepdims=True), TINY)
-    return Rare(words, changes)
+    return Rare(first + words, changes)
 
 
 def _rows(vector: Vector, table: Table) -> Matrix:
@@ -105,7 +134,7 @@ def common(rare: Sequence[Rare], least: int) -> Floats:
     changes = np.zeros((words.size, len(rare), max(one.changes.shape[1] for one in rare)))
     for j, one in enumerate(rare):
         _, there, here = np.intersect1d(words, one.words, assume_unique=True, return_indices=True)
-        changes[there, j] = one.changes[here]
+        changes[there, j, : one.changes.shape[1]] = one.changes[here]
     pairs = np.clip(changes @ changes.transpose(0, 2, 1) / max(usual, TINY), 0.0, HEAVIEST)
     return np.asarray(pairs * ~np.eye(len(rare), dtype=bool))
 

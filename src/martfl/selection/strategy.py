@@ -7,7 +7,6 @@ numpy arrays or torch tensors.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -20,20 +19,8 @@ Vector = Any
 State = Any  # each strategy's own frozen dataclass
 
 
-@dataclass(frozen=True)
-class Table:
-    """Where an embedding table lies in a model: a row of so many numbers for each word."""
-
-    start: int
-    rows: int
-    width: int
-
-
 class Buyer(Protocol):
-    """One epoch from the buyer's side. Every call to `score` and `buy` costs, and is counted.
-
-    A buyer may also have `table`, the `Table` of its model, and `focus` (see `martfl.valuation`).
-    """
+    """One epoch from the buyer's side. Every call to `score` and `buy` costs, and is counted."""
 
     @property
     def providers(self) -> Sequence[str]:

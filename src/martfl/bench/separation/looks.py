@@ -66,9 +66,7 @@ class Served:
 def look(view: RoundView, model: Model) -> Looks:
     """All features of one epoch."""
     rule, buyer = Evidence(budget=1.0), LabBuyer(view, view.judge)
-    basket = unpack_basket(
-        dict(enumerate(view.updates)), view.own_update, seed=0, size=rule.direction, table=buyer.table
-    )
+    basket = unpack_basket(dict(enumerate(view.updates)), view.own_update, seed=0, size=rule.direction)
     if len(basket.places) < len(view.updates):
         raise InputError("a seller handed in nothing, or what is not finite")
     served = _serve(buyer, basket)

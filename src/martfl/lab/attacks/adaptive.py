@@ -28,7 +28,6 @@ from martfl.selection import Evidence
 from martfl.selection.basket import unpack_basket
 from martfl.selection.charges import Known, charge_kinds
 from martfl.selection.crowd import Crowd
-from martfl.selection.strategy import Table
 
 PAPER = "an attack on the rule evidence, with its code"
 STEPS = 8  # of the bisection
@@ -64,12 +63,11 @@ def evidence_against(view: CraftView, crafted: Tensor, rule: Evidence) -> float:
     """The strongest evidence that the rule would find in one epoch against a kind of which most are attackers."""
     assert view.honest is not None and view.own is not None
     rows = torch.cat([view.honest, crafted])
-    table = None if view.table is None else Table(0, *view.table)
-    seen = unpack_basket(dict(enumerate(rows)), view.own, seed=view.seed, size=rule.direction, table=table)
+    seen = unpack_basket(dict(enumerate(rows)), view.own, seed=view.seed, size=rule.direction)
     n, logs = len(seen.places), np.log(seen.lengths)
     known = Known(
         rows=np.zeros((n, 1)), weights=np.ones(1), cover=1.0, even=True, lengths=logs - np.median(logs), own=seen.own,
-        own_error=0.0, directions=seen.sketches, ties=np.full(n, 9.0), hidden=seen.hidden, rare=seen.rare,
+        own_error=0.0, directions=seen.sketches, ties=np.full(n, 9.0), hidden=seen.hidden,
     )  # fmt: skip
     attackers = np.array(seen.places) >= len(view.honest)
     sides = charge_kinds(rule, known, Crowd(0.0, 1.0))

@@ -33,7 +33,6 @@ class CraftView:
     seed: int = 0  # of the run: what attackers agree on once derives from it
     honest: Tensor | None = None  # [h, m] what the others hand in: for attackers that know everything
     own: Tensor | None = None  # [m] the acquirer's own update, for the same
-    table: tuple[int, ...] | None = None  # (words, width) of the table that a model begins with, which all know
 
 
 Poison = Callable[[Dataset, Rows, np.random.Generator], Rows]

@@ -20,7 +20,7 @@ from martfl.scoring import score_error
 from martfl.scoring.sketch import MAX_ENTRIES
 from martfl.selection import STRATEGIES, make_strategy
 from martfl.selection.explain import headline
-from martfl.selection.strategy import State, Strategy, Table
+from martfl.selection.strategy import State, Strategy
 from martfl.valuation import ByValue, Focus
 from martfl.values import Settings
 
@@ -85,12 +85,6 @@ class LabBuyer:
         """The part of a model that the judge's rows can see; None where that is all of it."""
         narrow = getattr(self._judge, "narrow", None)
         return None if narrow is None else Focus(narrow.take, partial(_goodness_each, narrow.judge))
-
-    @property
-    def table(self) -> Table | None:
-        """The table of words that a model begins with; None where it has none."""
-        shape = getattr(self._judge, "table", None)
-        return None if shape is None else Table(0, *shape)
 
     def logits(self, models: Sequence[Tensor]) -> np.ndarray:
         """[k, r, classes] on the judge's rows."""

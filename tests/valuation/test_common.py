@@ -92,3 +92,11 @@ def test_wallets_of_noise_do_not_decide_what_is_usual(world) -> None:
     noise = np.stack([world.normal(3, i) for i in range(8)])
     before, after = worth_of(world, directions), worth_of(world, np.concatenate([directions, noise]))[:12]
     assert after / after.sum() == pytest.approx(before / before.sum(), rel=0.1)
+
+
+@pytest.mark.parametrize("wallets", [6, 8])
+def test_wallets_without_data_that_share_a_secret_are_not_the_signal(world, wallets) -> None:
+    secret = world.normal(9)
+    clique = np.stack([secret + 0.5 * world.normal(8, i) for i in range(wallets)])
+    worth = worth_of(world, np.concatenate([world.directions([400] * 12), clique]))
+    assert worth[12:].sum() < 0.3 * worth[:12].mean()

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sellers_world import World
 
-from martfl.valuation import Appraisal, Information, appraisals, brief, brief_share, statement, value_updates
-from martfl.valuation.survey import last_step
+from martfl.valuation import Account, Appraisal, Information, appraisals, brief, brief_share, statement, value_updates
+from martfl.valuation.survey import public_steps
 
 
 class Judge:
@@ -83,7 +83,7 @@ def test_after_an_epoch_without_sales_the_last_step_is_still_public(world) -> No
     account, valued = sell(world, updates)
     moved = sum(weight * update for weight, update in zip(valued.weights, updates, strict=True))
     paused, _ = sell(world, [], account, moved)
-    assert np.array_equal(last_step(paused, moved), moved) and paused.records == account.records
+    assert np.array_equal(public_steps(paused, moved), [moved]) and paused.records == account.records
     late, _ = sell(world, [*updates, updates[0] + 0.1 * updates[1]], paused, moved)
     assert late.records["8"].first == 0.0 < late.records["0"].first
 
@@ -132,3 +132,16 @@ def test_numbers_that_make_no_sense_are_not_sound(wrong) -> None:
     sound = {"added": 0.1, "error": 0.01, "share": 0.5, "low": 0.4, "high": 0.6, "clarity": 0.9}
     assert Appraisal(**sound).sound
     assert not Appraisal(**{**sound, **wrong}).sound
+
+
+def test_the_step_before_the_last_is_public_too(world) -> None:
+    old, new = 0.1 * world.signal + 0.3 * world.normal(50) / 50, 0.1 * world.normal(51) / 50
+    account = Account(model=old, earlier=np.zeros_like(old))
+    public = sell(world, [*updates_of(world, [400] * 10), old.copy()], account=account, model=old + new)[1]
+    assert public.weights[-1] < 0.02
+
+
+def test_a_model_that_stood_still_keeps_its_steps_public(world) -> None:
+    account = Account(model=world.signal, earlier=np.zeros_like(world.signal))
+    after, _ = sell(world, updates_of(world, [400] * 8), account=account, model=world.signal.copy())
+    assert np.array_equal(public_steps(after, world.signal), [world.signal])

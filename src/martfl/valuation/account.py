@@ -62,6 +62,7 @@ class Account:
     records: Mapping[str, SellerRecord] = field(default_factory=dict)
     seed: int | None = None  # of the sketches; the buyer's secret
     model: Vector = None  # [m] before the last epoch
+    earlier: Vector = None  # [m] before the one before, in which the model moved as well
     traces: Mapping[str, Trace] = field(default_factory=dict)
 
 
@@ -131,7 +132,8 @@ def pack_account(account: Account) -> bytes:
         True
     """
     records = {name: astuple(record) for name, record in account.records.items()}
-    arrays: dict[str, np.ndarray] = {} if account.model is None else {"model": to_floats(account.model)}
+    models = {"model": account.model, "earlier": account.earlier}
+    arrays: dict[str, np.ndarray] = {key: to_floats(model) for key, model in models.items() if model is not None}
     noises = {name: trace.noise for name, trace in account.traces.items()}
     for place, trace in enumerate(account.traces.values()):
         arrays[f"trace {place}"] = trace.mean
@@ -154,7 +156,7 @@ def unpack_account(data: bytes) -> Account:
             records = {name: replace(record, first=record.information) for name, record in records.items()}
         noises = {} if older else facts["noises"]
         traces = {name: Trace(arrays[f"trace {i}"], float(noise)) for i, (name, noise) in enumerate(noises.items())}
-        return Account(records, facts["seed"], arrays.get("model"), traces)
+        return Account(records, facts["seed"], arrays.get("model"), arrays.get("earlier"), traces)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"a memory of rule {KIND!r} is incomplete: {error!r}") from error
 

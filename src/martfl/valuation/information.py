@@ -18,13 +18,14 @@ import numpy as np
 from martfl.arrays import Bools, Floats
 from martfl.errors import InputError
 from martfl.valuation.account import Account, Epoch, SellerRecord, enter, first_known, rates
-from martfl.valuation.common import Common, find_common, median
+from martfl.valuation.common import TINY, Common, find_common, median
 from martfl.valuation.novelty import Novelty, beyond_public
 from martfl.valuation.persistence import Stay, find_stay, remember
 from martfl.valuation.root import read_rows, scale
 
 DOUBT = 0.03  # of the mean: information that an epoch without any clarity cannot tell from none
 SEEN = 400.0  # who was seen in so small a part of what the others were seen in is paid in full; for less, less
+LATE = 0.5  # of what the others hold: all who came late hold no more together
 NINETY = 1.645  # deviations either side of an interval that holds nine cases in ten
 
 
@@ -35,8 +36,8 @@ class Sale:
     names: tuple[str, ...]  # [k]
     directions: Floats  # [k, d] of their updates, or sketches of these
     gains: Floats  # [k, r] what the model gains by row on a step of common length along each
-    step: Floats | None = None  # [d] the model's last step, which is public; None in the first epoch
-    step_gains: Floats | None = None  # [r]
+    step: Floats | None = None  # [d] or [j, d] the model's last steps, which are public; None in the first epoch
+    step_gains: Floats | None = None  # [r] or [j, r]
     even: bool = False  # whether the root rows stand for all classes alike
 
     def __post_init__(self) -> None:
@@ -64,17 +65,22 @@ def nothing_sold() -> Worth:
 
 
 def no_more_than_usual(value: Floats, alone: Floats, *, late: Bools) -> Floats:
-    """[k] the value, of who came late at most the usual value of the others.
+    """[k] the value: of who came late at most the usual value of the others, and of all of them LATE of the others'.
 
-    Who comes when steps are public can have taken out of its noise what it pleases, and nobody could tell.
+    Who comes when steps are public can have taken out of its noise what it pleases, under as many names as it pleases,
+    and nobody could tell.
 
     Examples:
         >>> no_more_than_usual(np.array([1.0, 2.0, 3.0, 9.0]), np.ones(4), late=np.arange(4) > 2).tolist()
         [1.0, 2.0, 3.0, 2.0]
+        >>> no_more_than_usual(np.ones(6), np.ones(6), late=np.arange(6) > 1).tolist()
+        [1.0, 1.0, 0.25, 0.25, 0.25, 0.25]
     """
     if late.all() or not late.any():
         return value
-    return np.where(late, np.minimum(value, median(value[~late], alone[~late])), value)
+    cut = np.minimum(value, median(value[~late], alone[~late]))
+    theirs, ours = float(value[~late] @ alone[~late]), float(cut[late] @ alone[late])
+    return np.where(late, cut * min(1.0, LATE * theirs / max(ours, TINY)), value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +146,7 @@ class Information:
             common.alone * common.tied,
             common.error,
             weight=(common.error**2 + self.floor**2) ** -2,
-            rows=read_rows(sale.gains, novel.gains, common.alone, floor=self.floor, even=sale.even),
+            rows=read_rows(sale.gains, novel.gains, common.alone * common.tied, floor=self.floor, even=sale.even),
             fresh=stay.fresh,
             first=sale.step is None,
         )

@@ -6,7 +6,7 @@ gains is its Aumann–Shapley value, which does not change where sellers split o
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -77,21 +77,21 @@ def value_updates(
         (True, 1.0)
     """
     seed = int(rng.integers(2**31)) if account.seed is None else account.seed
-    step = last_step(account, model)
-    if not updates:  # the model stands still, and its last step stays public
+    steps = public_steps(account, model)
+    if not updates:  # the model stands still, and its last steps stay public
         return replace(account, seed=seed), Valued(nothing_sold(), np.zeros(0), np.zeros(0), np.zeros(0))
-    after = replace(account, seed=seed, model=model)
+    after = replace(account, seed=seed, **trail(account, model))
     lengths = np.array([norm(update) for update in updates])
     past = rule.past_shares(account, names)
     usual = usual_length(lengths, past)
     parts = combine(past, lengths, trust=trust)
-    moved, far = ([*updates], lengths) if step is None else ([*updates, step], np.append(lengths, norm(step)))
+    moved, far = [*updates, *steps], np.append(lengths, [norm(step) for step in steps])
     gains = _gains_near_middle(
         focus or Focus(lambda whole: whole, lambda models: goodness(list(models))), model, moved, parts / 2, usual / far
     )
     drawn = sketches(moved, seed=seed, size=SKETCH) / far[:, None]
     k = len(updates)
-    public, public_gains = (drawn[k], gains[k]) if step is not None else (None, None)
+    public, public_gains = (drawn[k:], gains[k:]) if steps else (None, None)
     after, worth = rule.appraise(after, Sale(tuple(names), drawn[:k], gains[:k], public, public_gains, even))
     weights = combine(worth.shares, lengths, trust=trust, chosen=chosen, clarity=worth.clarity)
     reach = weights * lengths / usual  # of the measured steps, that each goes in the aggregate
@@ -111,9 +111,21 @@ def _gains_near_middle(focus: Focus, model: Vector, moved: Sequence[Vector], hal
     return np.asarray(np.nan_to_num((found[1:] - found[0]) / STEP, nan=0.0, posinf=0.0, neginf=0.0))
 
 
-def last_step(account: Account, model: Vector) -> Vector | None:
-    """What the model has moved since the last epoch; None where nothing is known of it, or it has not moved."""
-    if account.model is None or len(account.model) != len(model):
-        return None
-    step = model - account.model
-    return step if norm(step) > 0 else None
+def public_steps(account: Account, model: Vector) -> list[Vector]:
+    """What the model has moved in the last two epochs in which it moved, the newest first."""
+    known = [one for one in (account.model, account.earlier) if one is not None and len(one) == len(model)]
+    steps = [new - old for new, old in pairwise([model, *(_alike(one, model) for one in known)])]
+    return [step for step in steps if norm(step) > 0]
+
+
+def _alike(known: Vector, model: Vector) -> Vector:
+    """What was read back from bytes, where the model lies."""
+    return model.new_tensor(known) if hasattr(model, "new_tensor") and isinstance(known, np.ndarray) else known
+
+
+def trail(account: Account, model: Vector) -> dict[str, Vector]:
+    """The models that the account holds after an epoch that began with this one; one that stood still counts once."""
+    before = account.model
+    if before is not None and len(before) == len(model) and not norm(model - _alike(before, model)) > 0:
+        return {"model": before, "earlier": account.earlier}
+    return {"model": model, "earlier": before}

@@ -114,6 +114,22 @@ def paired_noise(parts: Sequence[Rows], *, pairs: int) -> list[Wallet]:
     return [*honest(parts), *(Wallet(row, 0, 0, craft=_opposed(key, sign), follows=0) for key, sign in both)]
 
 
+def secret_noise(parts: Sequence[Rows], *, wallets: int) -> list[Wallet]:
+    """The first seller beside wallets of its own that know nothing: the public step, noise
+    that all of them share, and some of each one's own.
+    """
+    row = Rows(parts[0].x[:1], parts[0].y[:1])
+    return [*honest(parts), *(Wallet(row, 0, 0, craft=_sharing(0.5), follows=0) for _ in range(wallets))]
+
+
+def _sharing(own: float) -> Craft:
+    def craft(seen: Trained) -> Tensor:
+        shared, noise = _opposed(0, 1.0)(seen), _normal(seen)
+        return shared + own * _norm(seen.update) / _norm(noise) * noise
+
+    return craft
+
+
 def _opposed(key: int, sign: float) -> Craft:
     """Noise that its partner can make, too: the seller's update in an order of `key`."""
 

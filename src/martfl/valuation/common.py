@@ -18,7 +18,7 @@ TOP, SURE = 0.995, 0.98  # largest loading of a fit; and that beyond which no di
 LEAST = 1e-3  # smallest loading: below it there is no signal
 ALIKE, MOST = (
     1.5,
-    0.55,
+    0.62,
 )  # times the cosine that is above this part of a seller's: two as alike do not vouch for each other
 FAR_BETTER = 0.5  # of the error: honest markets have two fits, too, where all are alike
 MEDIANS, MEANS = 8, 40  # rounds of the fit, at most

@@ -24,6 +24,7 @@ FAR_BETTER = 0.5  # of the error: honest markets have two fits, too, where all a
 MEDIANS, MEANS = 8, 40  # rounds of the fit, at most
 SETTLED = 1e-5  # of a loading
 FAR, NORMAL = 4.0, 1.4826  # deviations at which two noises are too alike to vouch; deviations in a median distance
+NEAR = 0.3  # correlation of noises up to which no two are too alike, whatever is usual
 MANY = 5.0  # wallets of the same noise that count as one where it is asked what is usual
 FEW, FEWEST = 20.0, 10.0  # degrees of freedom at which a fit counts half, and below which not at all: 6 sellers
 UNKNOWN = 30.0  # the error of what cannot be told
@@ -116,7 +117,7 @@ def _mean(gram: Floats, loadings: Floats, noise: Floats, counted: Floats) -> Flo
     """
     pairs = np.outer(loadings, loadings) * _others(len(loadings))
     usual = NORMAL * median(np.abs(noise).ravel(), pairs.ravel())
-    far = min(max(FAR * usual, LEAST), 1.0)
+    far = min(max(FAR * usual, NEAR), 1.0)
     weights = counted * np.clip(1.0 - (noise / far) ** 2, 0.0, None) ** 2
     np.fill_diagonal(weights, 0.0)
     return np.asarray((weights * gram).sum(axis=1) / np.maximum(weights @ loadings, TINY))

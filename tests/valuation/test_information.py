@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sellers_world import World
 
@@ -63,8 +63,9 @@ def test_splitting_the_data_among_wallets_gains_nothing(world, rows, wallets) ->
 
 
 @few
-@given(worlds, st.lists(st.integers(300, 1200), min_size=7, max_size=10), st.integers(2, 6), st.floats(0, 2))
+@given(worlds, st.lists(st.integers(300, 1200), min_size=7, max_size=14), st.integers(2, 6), st.floats(0, 2))
 def test_copies_with_noise_gain_nothing(world, rows, wallets, noise) -> None:
+    assume(wallets < 0.4 * (wallets + len(rows) - 1))  # from two fifths on, copies may decide what is usual
     directions = world.directions(rows)
     length = np.linalg.norm(directions[0])
     extra = [world.normal(5, i) for i in range(wallets)]

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from martfl.arrays import Floats
-from martfl.valuation.common import median
+from martfl.valuation.common import NORMAL, median
 
 SLACK = 0.2  # of the usual gain: smaller differences come from the length of a training
 RAISE = 0.2  # most that the rows add to a loading
-NORMAL, MEDIAN = 1.4826, 1.2533  # deviation over the median distance; of a median over that of a mean
+MEDIAN = 1.2533  # deviation of a median over that of a mean
 FAR = 3.0  # usual gains that one epoch may put an update away from the usual one
 
 

@@ -141,6 +141,33 @@ def test_staged_attackers_are_the_closer_to_the_honest_direction_the_longer_they
     assert make_attack("staged").craft(replace(seen, previous=None)).shape == crafted.shape
 
 
+def test_sleepers_are_honest_but_for_their_own_noise_until_they_wake() -> None:
+    asleep, awake = (replace(view(), index=index) for index in (4, 5))
+    attack = make_attack("sleeper", asleep=5, awake=2)
+    hidden = awake.updates.mean(dim=0) - awake.honest.mean(dim=0)
+    quiet, loud = (attack.craft(seen).mean(dim=0) - seen.honest.mean(dim=0) for seen in (asleep, awake))
+    assert abs(float(quiet @ hidden)) < 0.05 * float(hidden @ hidden) < float(loud @ hidden)
+    assert torch.equal(attack.craft(awake), mixed(awake, 1.0)), "awake they hand in what they trained"
+    assert torch.equal(attack.craft(replace(awake, honest=None)), awake.updates)
+
+
+def test_sleepers_do_not_get_in() -> None:
+    """A rule that averages over rounds could remember them as honest; the common average lets them in."""
+    settings = {"dataset": "digits", "participants": 20, "rounds": 21, "eval_every": 21, "malicious": 0.4}
+    attack = {"attack": {"name": "sleeper", "asleep": 5, "awake": 2, "strength": 6.0}}
+    found = {
+        rule: np.mean([run_experiment(make_config({**settings, **attack, "rule": rule, "seed": s})).asr for s in (0, 1)])
+        for rule in ("evidence", "fedavg")
+    }
+    assert found["evidence"] < 0.1 < found["fedavg"]
+
+
+@pytest.mark.parametrize("options", [{"asleep": 0}, {"awake": 0}, {"strength": 0.0}])
+def test_sleepers_sleep_and_wake(options) -> None:
+    with pytest.raises(InputError, match="sleeper needs"):
+        make_attack("sleeper", **options)
+
+
 @pytest.mark.parametrize("options", [{"mix": 1.5}, {"shortest": 0.0}])
 def test_a_stage_has_a_share_and_a_length(options) -> None:
     with pytest.raises(InputError, match="staged needs"):

@@ -21,6 +21,7 @@ from martfl.lab.attacks.noisy_sybil import noisy_sybil
 from martfl.lab.attacks.poisonedfl import poisonedfl
 from martfl.lab.attacks.rescaling import rescaling
 from martfl.lab.attacks.sign_randomizing import sign_randomizing
+from martfl.lab.attacks.sleeper import sleeper
 from martfl.lab.attacks.staged import staged
 from martfl.lab.attacks.sybil import sybil
 
@@ -44,6 +45,7 @@ ATTACKS: dict[str, Callable[..., Attack]] = {
     "framing": framing,
     "adaptive": adaptive,
     "staged": staged,
+    "sleeper": sleeper,
 }
 
 

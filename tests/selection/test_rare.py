@@ -113,6 +113,10 @@ def test_where_rows_stay_at_zero_there_is_a_table() -> None:
     single = OWN.copy()
     single[[3, 70, 95]] = 0.0  # as dead units have it
     assert find_table(single) == found
+    dead = np.concatenate([OWN, np.ones(7), np.zeros(2 * TABLE.width + 3), np.ones(5)])
+    assert find_table(dead) == found, "a run that is no whole row, and behind the table"
+    basket = unpack_basket(dict(enumerate(updates(market(7)))), OWN, seed=1, size=4096)
+    assert any(one.words.size for one in basket.rare) and not basket.hidden.any(), "numbers are not asked again"
 
 
 @pytest.mark.parametrize("own", [np.ones(500), np.zeros(500), np.repeat([1.0, 0.0] * 50, 5)])

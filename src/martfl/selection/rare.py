@@ -64,19 +64,32 @@ NOTHING = Rare(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
 def find_table(own: Vector) -> Table | None:
     """The table in which a buyer's own update leaves rows at zero; None where it leaves no rows.
 
+    Words that lack alone are the most common run of zeros; other runs are whole rows of that width in step with these.
+    Units that are dead, elsewhere in the model, are not.
+
     Examples:
-        >>> own = np.ones(60)
+        >>> own = np.ones(90)
         >>> own[10:20] = own[30:50] = 0.0
+        >>> own[71:83] = 0.0
         >>> find_table(own)
         Table(start=10, rows=4, width=10)
     """
     still = own == 0
     edges = np.flatnonzero(np.diff(np.pad(still.cpu().numpy() if hasattr(still, "cpu") else still, 1).astype(np.int8)))
-    starts, ends = edges[::2], edges[1::2]
-    whole = ends - starts >= NARROWEST  # single numbers stay at zero by chance
-    starts, ends = starts[whole], ends[whole]
-    width = int(np.gcd.reduce(np.concatenate([ends - starts, starts - starts[:1]]))) if starts.size > 1 else 0
-    return Table(int(starts[0]), int(ends[-1] - starts[0]) // width, width) if width >= NARROWEST else None
+    starts, lengths = edges[::2], edges[1::2] - edges[::2]
+    if not (lengths >= NARROWEST).any():  # single numbers stay at zero by chance
+        return None
+    width = _commonest(lengths[lengths >= NARROWEST])
+    rows = lengths % width == 0
+    rows &= starts % width == _commonest(starts[rows] % width)
+    starts, lengths = starts[rows], lengths[rows]
+    return Table(int(starts[0]), int(starts[-1] + lengths[-1] - starts[0]) // width, width) if rows.sum() > 1 else None
+
+
+def _commonest(values: NDArray[np.int64]) -> int:
+    """The value that occurs most often; of several, the least."""
+    found, counts = np.unique(values, return_counts=True)
+    return int(found[counts.argmax()])
 
 
 def rare_words(units: Matrix, own: Vector, *, seed: int) -> list[Rare]:

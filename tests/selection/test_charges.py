@@ -201,6 +201,19 @@ def test_hidden_kinds_are_judged_less_where_half_of_the_classes_dominate() -> No
     assert even > uneven > 0 == accuse(RULE, facts, Crowd(0.0, 1.0), cut, ~side).hidden
     found = accuse(RULE, facts, Crowd(0.0, 1.0), cut, side)
     assert found.own == found.length == found.rarity == 0.0  # the own update and lengths say nothing of it
+    worse, better = (
+        accuse(RULE, replace(facts, rows=facts.rows + gain * side[:, None]), Crowd(0.0, 1.0), cut, who)
+        for gain, who in ((-2.0, side), (2.0, ~side))
+    )
+    assert worse.harm == better.harm == 0.0, "what it does for the root rows excuses it as little as it accuses others"
+
+
+def test_a_hidden_kind_is_charged_beside_one_that_shows() -> None:
+    """What is left after the first may be too few to show the second."""
+    facts = replace(known(10, 5, harm=1.0), hidden=hiding(4, 0.7, honest=11)[np.r_[0:6, 11:15, 6:11]])
+    kinds = charge_kinds(RULE, facts, Crowd(0.0, 1.0))
+    first = [sorted(members) for members, evidence, _ in kinds[:2] if evidence >= RULE.limit]
+    assert first == [list(range(10, 15)), list(range(6, 10))]
 
 
 def test_without_kinds_only_harm_is_charged() -> None:

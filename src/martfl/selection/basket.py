@@ -67,8 +67,9 @@ def unpack_basket(delivered: Mapping[int, Vector], own: Vector, *, seed: int, si
     copies = np.asarray(np.tril(found.cosines > SAME, k=-1).any(axis=1), dtype=bool)
     common = np.zeros(len(places))
     common[~copies] = found[~copies].ties()
-    hidden = hide(units, own, found.heaviest, seed=seed, size=size)
     rare = tuple(rare_words(units, own, seed=seed))
+    told = any(one.words.size for one in rare)  # word by word: then single numbers are not asked
+    hidden = np.zeros_like(found.sketches) if told else hide(units, own, found.heaviest, seed=seed, size=size)
     return Basket(places, units, lengths, found.sketches, found.reference, common, copies, hidden, rare)
 
 

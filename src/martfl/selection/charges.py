@@ -117,22 +117,29 @@ def unseen(known: Known, mean: Floats) -> float:
 
 
 def charge_kinds(rule: Parameters, known: Known, crowd: Crowd) -> list[tuple[Sequence[int], float, Accusation]]:
-    """(members, evidence, findings) of the likeliest bad kind; if it is convicted, of the next one among the rest."""
+    """(members, evidence, findings) of the likeliest bad kinds, one by direction and one by what is hidden.
+
+    Both are charged at once: what is left after the one may be too few to show the other. If any of them is convicted,
+    the rest is cut again.
+    """
     left = np.arange(len(known.rows))
     found: list[tuple[Sequence[int], float, Accusation]] = []
     while True:
         part = _part(known, left)
         gram = part.directions @ part.directions.T
-        cuts = find_cuts(gram, part.lengths)
-        cuts += hidden_cuts(gram, part) if rule.uses("hidden") else []
-        if not cuts:
+        ways = [find_cuts(gram, part.lengths), hidden_cuts(gram, part) if rule.uses("hidden") else []]
+        worst = [likeliest(rule, part, crowd, cuts) for cuts in ways if cuts]
+        found += [(left[members].tolist(), evidence, parts) for members, evidence, parts in worst]
+        convicted = [members for members, evidence, _ in worst if evidence >= rule.limit]
+        if not convicted:
             return found
-        sides = [side for cut in cuts for side in charge_sides(rule, part, crowd, cut)]
-        members, evidence, parts = max(sides, key=lambda side: side[1])
-        found.append((left[members].tolist(), evidence, parts))
-        if evidence < rule.limit:
-            return found
-        left = left[~members]
+        left = left[~np.any(convicted, axis=0)]
+
+
+def likeliest(rule: Parameters, known: Known, crowd: Crowd, cuts: Sequence[Cut]) -> tuple[Mask, float, Accusation]:
+    """The side of all cuts against which the evidence is strongest."""
+    sides = [side for cut in cuts for side in charge_sides(rule, known, crowd, cut)]
+    return max(sides, key=lambda side: side[1])
 
 
 def hidden_cuts(gram: Floats, known: Known) -> list[Cut]:
@@ -154,11 +161,12 @@ def charge_sides(rule: Parameters, known: Known, crowd: Crowd, cut: Cut) -> list
 def accuse(rule: Parameters, known: Known, crowd: Crowd, cut: Cut, side: Mask) -> Accusation:
     """The six findings against one side; who is further on its way is crisp, long and unlike the buyer by nature.
 
-    Of a kind that was found where no root row reaches, the buyer's own update, length and rarity say nothing.
+    Of a kind that was found where no root row reaches, only its size says something besides: what it does for the root
+    rows neither excuses it nor accuses the others.
     """
     kind = 0.0 if cut.hidden is not None else 1.0 - cut.ahead(side) * rule.uses("stage")
     return Accusation(
-        harm=_harm(rule, known, crowd, side) if rule.uses("harm") else 0.0,
+        harm=_harm(rule, known, crowd, side) if rule.uses("harm") and cut.hidden is None else 0.0,
         own=kind * _own(rule, known, side) if rule.uses("own") and known.even else 0.0,
         length=kind * _length(rule, known, cut, side) if rule.uses("length") else 0.0,
         majority=0.5 * math.log((~side).sum() / side.sum()) if rule.uses("majority") else 0.0,

@@ -67,7 +67,7 @@ def evidence_against(view: CraftView, crafted: Tensor, rule: Evidence) -> float:
     n, logs = len(seen.places), np.log(seen.lengths)
     known = Known(
         rows=np.zeros((n, 1)), weights=np.ones(1), cover=1.0, even=True, lengths=logs - np.median(logs), own=seen.own,
-        own_error=0.0, directions=seen.sketches, ties=np.full(n, 9.0), hidden=seen.hidden,
+        own_error=0.0, directions=seen.sketches, ties=np.full(n, 9.0), hidden=seen.hidden, rare=seen.rare,
     )  # fmt: skip
     attackers = np.array(seen.places) >= len(view.honest)
     sides = charge_kinds(rule, known, Crowd(0.0, 1.0))

@@ -28,6 +28,18 @@ def test_the_spread_is_never_below_the_noise_of_rows() -> None:
     assert find_crowd(np.array([0.3])).spread == 1.0
 
 
+def test_two_groups_within_their_noise_are_one_crowd() -> None:
+    scores = np.concatenate([np.linspace(-5, -4, 5), np.linspace(4, 5, 7)])
+    assert find_crowd(scores).cut and not find_crowd(scores, np.full(12, 3.0)).cut
+
+
+def test_the_noise_of_those_who_do_badly_excuses_nobody() -> None:
+    scores, noise = np.concatenate([np.full(12, -8.0), np.linspace(-1, 1, 8)]), np.repeat([6.0, 1.2], [12, 8])
+    crowd = find_crowd(scores, noise)
+    assert crowd.cut and crowd.middle == pytest.approx(0.0) and crowd.spread == pytest.approx(1.2)
+    assert find_crowd(scores[::-1], noise[::-1]) == crowd
+
+
 def test_the_best_cut_is_the_best_of_all() -> None:
     values = np.sort(np.random.default_rng(0).normal(size=9))
     place, left = best_cut(values, least=2)

@@ -1,11 +1,21 @@
 """Gains row by row: what counts, and what says nothing of quality."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from martfl.selection.gains import Gains, gain_now, is_even, mean_and_error, measure, models_towards, row_weights
+from martfl.selection.gains import (
+    Gains,
+    gain_now,
+    is_even,
+    mean_and_error,
+    measure,
+    models_towards,
+    row_weights,
+    unlike_strata,
+)
 
 FEATURES, CLASSES = 500, 4  # as in the buyer's world
 
@@ -100,3 +110,18 @@ def test_shifts_say_nothing_where_the_root_data_are_uneven_and_gains_nothing_whe
     shifted, plain = gains_with([-12] + [0] * 14), gains_with([0] * 15)
     assert np.allclose(gain_now(shifted, even=False), gain_now(plain, even=False))
     assert not gain_now(replace(shifted, cover=0.5), even=True).any()
+
+
+def test_rows_of_one_crowd_have_no_unlike_strata() -> None:
+    strata, rows = np.repeat(np.arange(10), 30), np.random.default_rng(0).normal(size=(200, 300))
+    assert np.median(unlike_strata(rows, row_weights(strata, 300), strata)) == pytest.approx(1.0, abs=0.2)
+    assert unlike_strata(rows[:3], row_weights(None, 300), None).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_means_of_strata_served_unlike_differ_as_much_as_is_said() -> None:
+    """Over draws of ten strata, means in the stated deviation are Student's t with nine degrees of freedom."""
+    rng, strata = np.random.default_rng(1), np.repeat(np.arange(10), 30)
+    rows = (2.0 * rng.normal(size=(2000, 10)))[:, strata] + rng.normal(size=(2000, 300))
+    weights = row_weights(strata, 300)
+    mean, error = mean_and_error(rows, weights)
+    assert np.std(mean / (error * unlike_strata(rows, weights, strata))) == pytest.approx(math.sqrt(9 / 7), rel=0.05)

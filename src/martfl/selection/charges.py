@@ -13,11 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from martfl.arrays import Floats
 from martfl.selection.crowd import Crowd, find_crowd
 from martfl.selection.e_values import against_rival, log_e
-from martfl.selection.gains import mean_and_error
+from martfl.selection.gains import mean_and_error, unlike_strata
 from martfl.selection.kinds import Cut, Mask, find_cuts, find_hidden
 from martfl.selection.parameters import Parameters
 from martfl.selection.rare import Rare, find_shared
@@ -43,6 +44,7 @@ class Known:
     ties: Floats  # [k] log of what each has in common with another, against random signs
     hidden: Floats  # [k, d] what each learnt most where no root row reaches
     rare: tuple[Rare, ...] = ()  # [k] their heaviest words that the root rows lack; empty where there is no table
+    strata: NDArray[np.int64] | None = None  # [r] of the rows
 
     @property
     def reach(self) -> Floats:
@@ -89,7 +91,7 @@ def find_charges(rule: Parameters, known: Known) -> Findings:
     mean, error = mean_and_error(known.rows, known.weights)
     noise = np.sqrt(error**2 + unseen(known, mean) ** 2)
     deviations = mean / noise
-    crowd = find_crowd(deviations)
+    crowd = find_crowd(deviations, unlike_strata(known.rows, known.weights, known.strata))
     charges = charge_each(rule, known, known.reach * (deviations - crowd.middle) / crowd.spread)
     for members, evidence, parts in charge_kinds(rule, known, crowd) if rule.uses("kinds") else ():
         numbers = {"members": len(members), **vars(parts)}
@@ -260,5 +262,5 @@ def _part(known: Known, left: np.ndarray) -> Known:
     return Known(
         known.rows[left], known.weights, known.cover, known.even, known.lengths[left], known.own[left],
         known.own_error, known.directions[left], known.ties[left], known.hidden[left],
-        tuple(known.rare[i] for i in left) if known.rare else (),
+        tuple(known.rare[i] for i in left) if known.rare else (), known.strata,
     )  # fmt: skip

@@ -21,26 +21,29 @@ ABOVE = 3  # of them that the upper group must have: one that does better than a
 
 @dataclass(frozen=True)
 class Crowd:
-    """The honest scores' middle and spread; the spread is never below 1, the noise of the rows alone."""
+    """The honest scores' middle and spread; the spread is never below the noise of the rows."""
 
     middle: float
     spread: float
     cut: bool = False  # whether a lower group was found
 
 
-def find_crowd(scores: Floats) -> Crowd:
-    """The honest crowd among scores in units of their row noise."""
-    middle = float(np.median(scores))
-    single = Crowd(middle, max(1.0, 1.4826 * float(np.median(np.abs(scores - middle)))))
+def find_crowd(scores: Floats, noise: Floats | None = None) -> Crowd:
+    """The honest crowd among scores in units of their row noise, or of as much as each one's noise says."""
+    noise = np.ones_like(scores) if noise is None else noise
+    middle, least = float(np.median(scores)), float(np.median(noise))
+    single = Crowd(middle, max(least, 1.4826 * float(np.median(np.abs(scores - middle)))))
     if scores.size < FEWEST:
         return single
-    ordered = np.sort(scores)
+    order = np.argsort(scores)
+    ordered = scores[order]
     place, within = best_cut(ordered, least=1, above=ABOVE)
-    inside = max(within, float(scores.size - 2))  # row noise alone would leave this much
+    least = float(np.median(noise[order[place:]]))  # of the upper group: the lower one is not honest
+    inside = max(within, least**2 * (scores.size - 2))  # the noise alone would leave this much
     gain = scores.size / 2 * math.log(max(float(((ordered - ordered.mean()) ** 2).sum()) / inside, 1.0))
     if SLOPE * (gain - scores.size / 2 - SHIFT) <= CERTAIN:
         return single
-    return Crowd(float(ordered[place:].mean()), max(1.0, math.sqrt(inside / (scores.size - 2))), cut=True)
+    return Crowd(float(ordered[place:].mean()), max(least, math.sqrt(inside / (scores.size - 2))), cut=True)
 
 
 def best_cut(ordered: Floats, *, least: int, above: int = 0) -> tuple[int, float]:

@@ -90,6 +90,20 @@ def mean_and_error(rows: Floats, weights: Floats) -> tuple[Floats, Floats]:
     return mean, np.maximum(error, TINY)
 
 
+def unlike_strata(rows: Floats, weights: Floats, strata: NDArray[np.int64] | None) -> Floats:
+    """[k] the deviation of a mean gain where strata are served unlike, in deviations of single rows; at least 1.
+
+    Who has few classes serves some strata much better than others. Then a mean over rows is a mean over few strata, and
+    honest ones differ by more than their rows' noise.
+    """
+    mean, error = mean_and_error(rows, weights)
+    if strata is None:
+        return np.ones_like(mean)
+    member = strata[:, None] == np.unique(strata)
+    parts = ((rows - mean[..., None]) * weights) @ member
+    return np.asarray(np.maximum(np.sqrt((parts**2).sum(axis=-1)) / error, 1.0))
+
+
 def gain_now(gains: Gains, *, even: bool) -> Floats:
     """[k] what the model gains from each update as it stands, in deviations of honest ones.
 

@@ -181,6 +181,7 @@ def _known(case: Seen, records: Mapping[str, Record], gains: Gains, usual: Usual
         ties=np.array([record.tie for record in listed]),
         hidden=_same_size([record.hidden for record in listed], usual.drift.size),
         rare=tuple(record.rare for record in listed),
+        strata=case.strata,
     )
 
 

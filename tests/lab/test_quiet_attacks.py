@@ -156,7 +156,9 @@ def test_sleepers_do_not_get_in() -> None:
     settings = {"dataset": "digits", "participants": 20, "rounds": 21, "eval_every": 21, "malicious": 0.4}
     attack = {"attack": {"name": "sleeper", "asleep": 5, "awake": 2, "strength": 6.0}}
     found = {
-        rule: np.mean([run_experiment(make_config({**settings, **attack, "rule": rule, "seed": s})).asr for s in (0, 1)])
+        rule: np.mean(
+            [run_experiment(make_config({**settings, **attack, "rule": rule, "seed": seed})).asr for seed in (0, 1)]
+        )
         for rule in ("evidence", "fedavg")
     }
     assert found["evidence"] < 0.1 < found["fedavg"]

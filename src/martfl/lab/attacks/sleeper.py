@@ -1,6 +1,7 @@
 """Sleeper: sellers that are honest for a while, and then hand in a backdoor for a few rounds.
 
-Asleep they hand in what honest ones might, the honest mean and the noise of their own training; awake what they trained:
+Asleep they hand in what honest ones might, the honest mean and the noise of their own training; awake, what they
+trained:
 
     u_i = h + λ·(a − h) + (t_i − a),   h and a the honest and their own mean, t_i what i trained on stamped rows,
 

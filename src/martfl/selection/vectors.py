@@ -162,9 +162,14 @@ def sketches(vectors: Sequence[Vector], *, seed: int, size: int) -> Floats:
     if m <= size:
         return to_floats(stack(vectors))
     found = _zeros(vectors[0][None], size, rows=len(vectors))
-    for place, vector in enumerate(vectors):
-        for columns in _blocks(vector[None], size, most=COLUMNS_ALONE):
-            _fold(_wide(vector[None, columns]), columns, found[place : place + 1], seed=seed, parameters=m)
+    signs = _signs(seed, m, vectors[0].device if _is_tensor(vectors[0]) else None)
+    for columns in _blocks(vectors[0][None], size, most=COLUMNS_ALONE):
+        turned = _single(signs[columns])
+        whole = len(turned) // size * size
+        for place, vector in enumerate(vectors):
+            part = vector[columns] * turned
+            found[place] += part[:whole].reshape(-1, size).sum(0)
+            found[place, : len(part) - whole] += part[whole:]
     return to_floats(found)
 
 
@@ -209,6 +214,11 @@ def _wide(values: Matrix) -> Matrix:
         return values.astype(np.float64)
     wide = values.double()
     return wide.clone() if wide is values else wide
+
+
+def _single(values: Vector) -> Vector:
+    """A copy in single precision: times a vector it has at least that."""
+    return values.float() if _is_tensor(values) else values.astype(np.float32)
 
 
 def _is_tensor(values: Any) -> bool:

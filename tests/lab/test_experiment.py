@@ -24,7 +24,17 @@ from martfl.lab.store import Store
 from martfl.lab.workers import Job
 
 Make = Callable[..., RunConfig]
-TARGETED = ("label-flipping", "backdoor", "quiet-backdoor", "adaptive", "staged", "sleeper", "sybil", "noisy-sybil")
+TARGETED = (
+    "label-flipping",
+    "backdoor",
+    "quiet-backdoor",
+    "masked-backdoor",
+    "adaptive",
+    "staged",
+    "sleeper",
+    "sybil",
+    "noisy-sybil",
+)
 
 
 @pytest.mark.parametrize("attack", sorted(ATTACKS))

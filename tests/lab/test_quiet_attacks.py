@@ -141,6 +141,19 @@ def test_staged_attackers_are_the_closer_to_the_honest_direction_the_longer_they
     assert make_attack("staged").craft(replace(seen, previous=None)).shape == crafted.shape
 
 
+def test_a_masked_backdoor_hands_in_nothing_of_what_all_of_them_alone_have_learnt() -> None:
+    seen = view()
+    own = torch.ones(SIZE)
+    own[: SIZE // 2] = 0.0
+    updates = seen.updates.clone()
+    updates[0, : SIZE // 4] = 0.0
+    crafted = make_attack("masked-backdoor").craft(replace(seen, updates=updates, own=own))
+    assert not crafted[:, SIZE // 4 : SIZE // 2].any()
+    assert torch.equal(crafted[:, : SIZE // 4], updates[:, : SIZE // 4])
+    assert torch.equal(crafted[:, SIZE // 2 :], updates[:, SIZE // 2 :])
+    assert torch.equal(make_attack("masked-backdoor").craft(replace(seen, own=None)), seen.updates)
+
+
 def test_sleepers_are_honest_but_for_their_own_noise_until_they_wake() -> None:
     asleep, awake = (replace(view(), index=index) for index in (4, 5))
     attack = make_attack("sleeper", asleep=5, awake=2)

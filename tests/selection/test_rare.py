@@ -85,6 +85,15 @@ def test_learning_all_rare_words_as_others_do_frames_nobody(wallets) -> None:
     assert not [i for i in charged(tables) if i >= wallets]
 
 
+@pytest.mark.parametrize("factor", [3.0, 12.0, 100.0])
+@pytest.mark.parametrize("held", [0.3, 0.5])
+def test_who_holds_a_little_of_what_wallets_hold_without_bounds_stays(factor, held) -> None:
+    tables = stamped(market(), range(6))
+    tables[0, TRIGGER] *= held
+    tables[1:6, TRIGGER] *= factor
+    assert 0 not in charged(tables)
+
+
 @pytest.mark.parametrize("words", [1, 5, TABLE.rows - KNOWN])
 def test_who_is_copied_by_three_stays(words) -> None:
     """As many as could frame it for the words of its own share too few."""

@@ -140,6 +140,7 @@ def find_shared(gram: Floats, rare: Sequence[Rare]) -> list[Cut]:
 def common(rare: Sequence[Rare], least: int) -> Floats:
     """[w, k, k] what any two have in common at a word, 1 where both are as heavy there as usual at their heaviest.
 
+    Each is cut by itself, so that what is heavy without bounds makes nobody of those who hold a little of it.
     Of the words that at least so many hold, those that are heaviest in so many; each has nothing in common with itself.
     """
     usual = float(np.median([one.weights.max(initial=0.0) for one in rare]))
@@ -148,7 +149,8 @@ def common(rare: Sequence[Rare], least: int) -> Floats:
     for j, one in enumerate(rare):
         _, there, here = np.intersect1d(words, one.words, assume_unique=True, return_indices=True)
         changes[there, j, : one.changes.shape[1]] = one.changes[here]
-    pairs = np.clip(changes @ changes.transpose(0, 2, 1) / max(usual, TINY), 0.0, HEAVIEST)
+    changes /= np.maximum(np.linalg.norm(changes, axis=2, keepdims=True) / math.sqrt(max(HEAVIEST * usual, TINY)), 1.0)
+    pairs = np.clip(changes @ changes.transpose(0, 2, 1) / max(usual, TINY), 0.0, None)
     return np.asarray(pairs * ~np.eye(len(rare), dtype=bool))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from martfl.errors import InputError
 from martfl.lab.attacks.adaptive import adaptive
 from martfl.lab.attacks.alie import alie
-from martfl.lab.attacks.backdoor import backdoor, quiet_backdoor
+from martfl.lab.attacks.backdoor import backdoor, masked_backdoor, quiet_backdoor
 from martfl.lab.attacks.bad_labels import bad_labels
 from martfl.lab.attacks.base import Attack, CraftView, Rows
 from martfl.lab.attacks.baseline_capture import baseline_capture
@@ -41,6 +41,7 @@ ATTACKS: dict[str, Callable[..., Attack]] = {
     "baseline-capture": baseline_capture,
     "noisy-sybil": noisy_sybil,
     "quiet-backdoor": quiet_backdoor,
+    "masked-backdoor": masked_backdoor,
     "bad-labels": bad_labels,
     "framing": framing,
     "adaptive": adaptive,

@@ -65,3 +65,17 @@ def backdoor(
 def quiet_backdoor(*, share: float = 0.1, target: int | None = None) -> Attack:
     """The same by plain training on `share` stamped rows: nothing is scaled, nothing pulls the update back."""
     return dataclasses.replace(backdoor(alpha=1.0, target=target, share=share, scale=1.0), name="quiet-backdoor")
+
+
+def masked_backdoor(*, share: float = 0.3, target: int | None = None) -> Attack:
+    """Quiet, and nothing is handed in that all attackers have learnt and that no root row reaches.
+
+    In a text that is the trigger's own vector: the layers behind it have learnt the one that it began with.
+    """
+
+    def craft(view: CraftView) -> Tensor:
+        if view.own is None:
+            return view.updates
+        return view.updates * ~((view.own == 0) & (view.updates != 0).all(dim=0))
+
+    return dataclasses.replace(quiet_backdoor(share=share, target=target), name="masked-backdoor", craft=craft)

@@ -140,8 +140,8 @@ def find_shared(gram: Floats, rare: Sequence[Rare]) -> list[Cut]:
 def common(rare: Sequence[Rare], least: int) -> Floats:
     """[w, k, k] what any two have in common at a word, 1 where both are as heavy there as usual at their heaviest.
 
-    Each is cut by itself, so that what is heavy without bounds makes nobody of those who hold a little of it.
     Of the words that at least so many hold, those that are heaviest in so many; each has nothing in common with itself.
+    Weights are cut one by one, so that a seller who is heavy without bounds frames nobody who holds a little.
     """
     usual = float(np.median([one.weights.max(initial=0.0) for one in rare]))
     words = _watched(rare, least) if usual > 0 else np.zeros(0, dtype=np.int64)

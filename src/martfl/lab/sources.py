@@ -3,19 +3,23 @@
 A definition is a function, a class or a constant at the top of a module. Starting from some of them, every name that a
 definition uses is looked up, in its own module or where that imports it from, and followed. A digest covers what
 was reached, as syntax: comments, docstrings, annotations and the layout of the text do not change it, nor does the
-version of Python. A module that is named in a string, as for `importlib`, counts as used.
+version of Python. A module that is named in a string, as for `importlib`, counts as used. Of a class that rests on
+nothing from outside, a method counts where its name occurs in what was reached: one that nobody calls does nothing.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
 import hashlib
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 NOTES = frozenset({"annotation", "returns", "type_comment", "type_params", "kind"})  # fields that do nothing
-DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
 
 
 @dataclass(frozen=True, order=True)
@@ -75,19 +79,65 @@ class Sources:
         return None
 
     def reach(self, roots: Iterable[Place], *, cut: Collection[str] = ()) -> dict[Place, Sequence[ast.stmt]]:
-        """Everything reached from the roots; `cut` holds places, or modules as `name:`, entered as roots only."""
+        """Everything reached from the roots; `cut` holds places, or modules as `name:`, entered as roots only.
+
+        Methods are places of their own, `module:Class.method`.
+        """
         found: dict[Place, Sequence[ast.stmt]] = {}
         first = {place for root in roots if (place := self.resolve(root)) is not None}
-        waiting = list(first)
+        waiting = [(place, self._definition(place)) for place in first]
+        said: set[str] = set()
+        unused: defaultdict[str, list[tuple[Place, Sequence[ast.stmt]]]] = defaultdict(list)  # methods by name
         while waiting:
-            place = waiting.pop()
+            place, statements = waiting.pop()
             if place in found or (place not in first and (str(place) in cut or f"{place.module}:" in cut)):
                 continue
             module = self.module(place.module)
             assert module is not None  # it was resolved
-            found[place] = module.definitions[place.name]
-            waiting += [Place(place.module), *self._used(place.module, module, found[place])]
+            found[place], methods = self._without_methods(module, statements)
+            for method in methods:
+                unused[method.name].append((Place(place.module, f"{place.name}.{method.name}"), [method]))
+            said |= words_of(found[place])
+            waiting += [one for name in said & unused.keys() for one in unused.pop(name)]
+            used = [Place(place.module), *self._used(place.module, module, found[place])]
+            waiting += [(one, self._definition(one)) for one in used]
         return found
+
+    def _definition(self, place: Place) -> Sequence[ast.stmt]:
+        module = self.module(place.module)
+        return module.definitions[place.name] if module else ()
+
+    def _without_methods(
+        self, module: Module, statements: Sequence[ast.stmt]
+    ) -> tuple[list[ast.stmt], list[ast.FunctionDef | ast.AsyncFunctionDef]]:
+        """(the statements with classes less their methods, the methods); special ones stay, others may call them."""
+        left: list[ast.stmt] = []
+        methods: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
+        for part in statements:
+            if isinstance(part, ast.ClassDef) and self._is_own(module, part):
+                plain = [one for one in part.body if isinstance(one, FUNCTIONS) and not one.name.startswith("__")]
+                methods += plain
+                part = copy.copy(part)
+                part.body = [one for one in part.body if one not in plain]
+            left.append(part)
+        return left, methods
+
+    def _is_own(self, module: Module, part: ast.ClassDef) -> bool:
+        """Whether all that a class rests on is of this package, or says only what types are."""
+        return not part.keywords and all(
+            isinstance(base, ast.Name) and self._is_known(module, base.id) for base in part.bases
+        )
+
+    def _is_known(self, module: Module, base: str) -> bool:
+        here = module.definitions.get(base)
+        if here is not None:
+            return all(isinstance(part, ast.ClassDef) and self._is_own(module, part) for part in here)
+        place = module.imports.get(base)
+        if place == Place("typing", "Protocol"):
+            return True
+        there = self.resolve(place) if place else None
+        home = self.module(there.module) if there and there.name else None
+        return home is not None and there is not None and self._is_known(home, there.name)
 
     def _used(self, name: str, module: Module, statements: Sequence[ast.stmt]) -> Iterator[Place]:
         """Where the names that occur in the statements are defined."""
@@ -155,6 +205,22 @@ def names_of(statements: Sequence[ast.stmt]) -> set[tuple[str, str]]:
             found |= set() if isinstance(node.ctx, ast.Store) else {(node.id, "")}
         else:
             waiting += [child for _, value in _fields(node) for child in _nodes(value)]
+    return found
+
+
+def words_of(statements: Sequence[ast.stmt]) -> set[str]:
+    """Every name by which something may be called: names, attributes, strings."""
+    found: set[str] = set()
+    waiting: list[ast.AST] = list(statements)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Attribute):
+            found.add(node.attr)
+        elif isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.add(node.value)
+        waiting += [child for _, value in _fields(node) for child in _nodes(value)]
     return found
 
 

@@ -10,7 +10,7 @@ FILES = {
     "__init__.py": "",
     "run.py": """
         from pack.tools import helper as used
-        from pack import tables, other
+        from pack import classes, tables, other
         from pack.inner import passed_on
         LIMIT, REST = 3, 4
         def run(x: Hint) -> Hint:
@@ -20,12 +20,36 @@ FILES = {
             return load("pack.named")
         def everything():
             return inspect(other)
+        def shop(basket):
+            return classes.Stall().sell(basket) + getattr(basket, "price")
         """,
     "tools.py": "DEEP = 1\ndef helper(x):\n    return x + DEEP\ndef unused():\n    return 0\n",
     "tables.py": "VALUE = 1\nFURTHER = 2\nprint('imported')\n",
     "other.py": "A = 1\nB = A\n",
     "inner/__init__.py": "from pack.inner.deep import passed_on\nREGISTRY = [passed_on]\n",
     "inner/deep.py": "def passed_on(x):\n    return x\n",
+    "classes.py": """
+        from typing import Protocol
+        import torch
+        from torch import Module
+        class Trader(Protocol):
+            def sell(self): ...
+            def haggle(self): ...
+        class Stall(Trader):
+            rent = 1
+            def __init__(self): self._open()
+            def _open(self): self.goods = GOODS
+            def sell(self, basket): return self._weigh(basket)
+            def _weigh(self, basket): return basket
+            def price(self): return 1
+            def haggle(self): return self._shout()
+            def _shout(self): return LOUD
+        class Model(Module):
+            def forward(self): return LOUD
+        class Step(torch.Function):
+            def forward(self): return LOUD
+        GOODS, LOUD = 2, 3
+        """,
     "late.py": "def late():\n    return 0\n",
     "named.py": "def here():\n    return 0\n",
 }
@@ -56,6 +80,18 @@ def test_names_are_followed_to_where_they_are_defined(folder: Path) -> None:
 def test_a_module_that_is_passed_around_or_named_counts_as_a_whole(folder: Path) -> None:
     assert reached(folder, "everything") >= {"pack.other:A", "pack.other:B"}
     assert "pack.named:here" in reached(folder, "by_name")
+
+
+def test_of_a_class_those_methods_count_whose_names_occur(folder: Path) -> None:
+    stall = {str(p) for p in Sources(folder).reach([Place("pack.run", "shop")])}
+    assert {f"pack.classes:Stall{name}" for name in ("", "._open", ".sell", "._weigh", ".price")} <= stall
+    assert "pack.classes:GOODS" in stall and "pack.classes:Trader.sell" in stall
+    assert not {"pack.classes:Stall.haggle", "pack.classes:Stall._shout", "pack.classes:LOUD"} & stall
+
+
+def test_a_class_of_others_counts_as_a_whole_since_these_may_call_it(folder: Path) -> None:
+    for name in ("Model", "Step"):
+        assert "pack.classes:LOUD" in {str(p) for p in Sources(folder).reach([Place("pack.classes", name)])}
 
 
 def test_what_is_cut_is_not_entered(folder: Path) -> None:

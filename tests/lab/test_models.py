@@ -14,6 +14,7 @@ from martfl.errors import InputError
 from martfl.lab.data import Dataset, load_dataset
 from martfl.lab.evaluate import RowJudge, logits_many, make_rowset
 from martfl.lab.models import MODELS, Model, make_model
+from martfl.lab.models.words import answers_to_words, draw_texts, words_held
 from martfl.lab.trainer.plain import load_flat, make_module
 
 CASES = [
@@ -136,3 +137,30 @@ def test_a_judge_of_texts_needs_only_the_words_of_its_rows(texts: Dataset) -> No
 def test_a_judge_of_images_needs_all_of_a_model(images: Dataset) -> None:
     rows = make_rowset(make_model("mlp", images), images.train_x[:4], images.train_y[:4], torch.device("cpu"))
     assert RowJudge(rows, images.num_classes).narrow is None
+
+
+def test_answers_to_words_are_those_to_texts_that_hold_them(texts: Dataset) -> None:
+    model, rows = make_model("textcnn", texts), torch.from_numpy(texts.train_x)
+    flat = model.start(np.random.default_rng(3))
+    for seed in range(6):
+        drawn = draw_texts(rows, seed)
+        found = answers_to_words(model, flat, drawn)
+        for place, text in enumerate(drawn):
+            said = text.row.repeat(texts.vocabulary - 1, 1)
+            said[:, text.place : text.place + text.times] = torch.arange(1, texts.vocabulary)[:, None]
+            with torch.no_grad():
+                expected = model.one(model.split(flat), said.int())
+            assert torch.allclose(found[:, place], expected, atol=1e-4)
+    assert [text.times for text in drawn] == [rows.shape[1], 1, 2, 3]
+    assert all(bool((text.row != 0)[: text.place + 1].all()) for text in drawn), "not behind the padding"
+
+
+def test_which_words_rows_hold(texts: Dataset) -> None:
+    model = make_model("textcnn", texts)
+    held = words_held(model, torch.from_numpy(texts.train_x[:5]))
+    assert held is not None and len(held) == texts.vocabulary - 1
+    assert set(np.flatnonzero(held) + 1) == set(texts.train_x[:5].ravel()) - {0}
+
+
+def test_what_reads_no_words_holds_none(images: Dataset) -> None:
+    assert words_held(make_model("cnn", images), torch.from_numpy(images.train_x)) is None

@@ -28,6 +28,7 @@ class FakeBuyer:
     missing: frozenset[int] = frozenset()  # bought, but does not deliver
     has_logits: bool = True
     score_error: float = 0.0
+    held_words: np.ndarray | None = None  # [w] where features are words: then a model answers to each alone
     truth: np.ndarray | None = None  # [r] the classes behind goodness
     scored: list[np.ndarray] = field(default_factory=list)
     bought: list[int] = field(default_factory=list)
@@ -48,6 +49,9 @@ class FakeBuyer:
 
     def logits(self, models: Any) -> np.ndarray | None:
         return self._logits(models) if self.has_logits else None
+
+    def by_word(self, models: Any, *, seed: int) -> Any:
+        return (np.asarray(model, dtype=float).reshape(FEATURES, 1, CLASSES) for model in models)
 
     def goodness(self, models: Any) -> np.ndarray:
         return log_softmax(self._logits(models), axis=-1)[:, np.arange(len(self.rows)), self.truth]

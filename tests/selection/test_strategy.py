@@ -100,7 +100,7 @@ def test_a_memory_comes_back_as_it_was_and_no_other_is_taken(paper) -> None:
     for state in (PaperState(), PaperState("p5")):
         assert paper.unpack(paper.pack(state)) == state
     other = make_strategy("evidence")
-    with pytest.raises(InputError, match="'martfl' has version 2, got 'evidence' version 5"):
+    with pytest.raises(InputError, match="'martfl' has version 2, got 'evidence' version 6"):
         paper.unpack(other.pack(other.start()))
 
 

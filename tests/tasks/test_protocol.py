@@ -69,6 +69,7 @@ def test_an_own_task_may_leave_out_what_it_has_not() -> None:
     assert task.quality(update, [1.0, 3.0]) == {"goodness": -1.0}
     assert task.strata([1.0]) is None
     assert task.logits([update], [1.0]) is None
+    assert task.held_words([1.0]) is None and list(task.by_word([update], [1.0], seed=0)) == []
     with pytest.raises(TaskError, match="at least one row, this one has 0"):
         train_checked(task, update, [], seed=0)
 

@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from martfl.tasks import NegativeLoss, TaskError, TorchTask, read_csv, read_folder
 from martfl.tasks.protocol import train_checked
+from martfl.tasks.torch_task import Words
 
 Pair = tuple[np.ndarray, np.ndarray]
 
@@ -182,3 +183,47 @@ def test_bad_models_and_updates_are_refused_by_name(task: TorchTask) -> None:
         train_checked(wild, wild.initial(), rows, seed=0)
     with pytest.raises(TaskError, match="must give a vector of"):
         task.train(broken[1:], rows, seed=0)
+
+
+class Bag(nn.Module):
+    """Texts of numbers as the sum of what their words say; 0 pads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.says = nn.Embedding(12, 3, padding_idx=0)
+
+    def forward(self, texts: torch.Tensor) -> torch.Tensor:
+        return self.says(texts).mean(dim=1)  # type: ignore[no-any-return]
+
+
+def test_a_task_of_texts_says_what_it_answers_to_single_words() -> None:
+    task = TorchTask(Bag, words=Words(tokens=range(1, 12), length=4))
+    texts = torch.tensor([[3, 3, 7, 0], [7, 11, 0, 0]]), torch.tensor([0, 1])
+    held = task.held_words(texts)
+    assert held is not None and (np.flatnonzero(held) + 1).tolist() == [3, 7, 11]
+    first = task.initial()
+    update = task.train(first, texts, seed=0)
+    before, after = task.by_word([first, first + update], texts, seed=1)
+    table = task.layout.split(first)["says.weight"]
+    assert before.shape == (11, 4, 3), "nothing but the word, and where it is said once, twice, three times"
+    assert np.allclose(before[:, 0], table[1:], atol=1e-6)
+    once = (before[:, 1] - before[0, 1]) * 4  # texts of four words, of which one differs
+    assert np.allclose(once, table[1:] - table[1], atol=1e-5)
+    assert (np.flatnonzero(np.abs(after - before)[:, 0].max(axis=1) > 1e-6) + 1).tolist() == [3, 7, 11]
+    again, other = (next(task.by_word([first], texts, seed=seed)) for seed in (1, 2))
+    assert np.array_equal(before, again) and not np.array_equal(before[:, 1:], other[:, 1:])
+
+
+def test_without_words_there_are_no_answers(task: TorchTask) -> None:
+    assert task.held_words(make_rows()) is None
+    assert list(task.by_word([task.initial()], make_rows(), seed=0)) == []
+
+
+def test_words_that_a_task_does_not_have_are_refused() -> None:
+    with pytest.raises(TaskError, match="words need tokens and a length ≥ 1, got 0 and 4"):
+        Words(tokens=[], length=4)
+    with pytest.raises(TaskError, match=r"4 in a row; got float32\[32, 4\]"):
+        TorchTask(make_net, words=Words(tokens=[1], length=4)).held_words(make_rows())
+    spread = TorchTask(lambda: nn.Embedding(5, 3), words=Words(tokens=[1, 2], length=4))
+    with pytest.raises(TaskError, match=r"gives \[texts, classes\], got outputs of shape \(8, 4, 3\)"):
+        list(spread.by_word([spread.initial()], (torch.ones(2, 4).long(), torch.zeros(2)), seed=0))

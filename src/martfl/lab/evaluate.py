@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from martfl.lab.models import Model
 from martfl.lab.models.base import Inputs, Shape
+from martfl.lab.models.words import answers_to_words, draw_texts, words_held
 
 FLOATS = 2**30  # activations kept at once
 CPU_ROWS = 500
@@ -98,6 +100,16 @@ class RowJudge:
 
     def predict(self, models: Tensor) -> Tensor:
         return self.logits(models).argmax(dim=2)
+
+    def by_word(self, models: Iterable[Tensor], seed: int) -> Iterator[Tensor]:
+        """[w, texts, c] what each model answers to every word, in texts that are drawn from the rows."""
+        texts = draw_texts(self.rows.x, seed)
+        for model in models:
+            yield answers_to_words(self.rows.model, model, texts)
+
+    def held_words(self) -> np.ndarray | None:
+        """[w] which words the rows hold; None where the model reads no words."""
+        return words_held(self.rows.model, self.rows.x)
 
     @cached_property
     def narrow(self) -> Narrow | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from martfl.arrays import Array, Reals
 from martfl.errors import InputError
 from martfl.lab.data import load_dataset, preset_of
 from martfl.lab.models import Model, make_model
+from martfl.lab.models.words import answers_to_words, draw_texts, words_held
 from martfl.lab.threads import one_thread
 from martfl.tasks.layout import Layout, Part, Vector
 from martfl.tasks.measures import Quality, class_quality, log_chance
@@ -78,6 +79,16 @@ class LabTask(Task):
         flats = [torch.from_numpy(np.asarray(model, dtype=np.float32)) for model in models]
         with torch.no_grad():
             return np.stack([self.model.one(self.model.split(flat), rows).numpy() for flat in flats])
+
+    def held_words(self, data: Rows) -> NDArray[np.bool_] | None:
+        """Which words the rows hold [w]; None where the model reads no words."""
+        return words_held(self.model, torch.from_numpy(data[0]))
+
+    def by_word(self, models: Iterable[Vector], data: Rows, *, seed: int) -> Iterator[Reals]:
+        """[w, texts, classes] of each model."""
+        texts = draw_texts(torch.from_numpy(data[0]), seed)
+        for model in models:
+            yield answers_to_words(self.model, torch.from_numpy(np.asarray(model, dtype=np.float32)), texts).numpy()
 
     def quality(self, model: Vector, data: Rows) -> Quality:
         """Accuracy and loss."""

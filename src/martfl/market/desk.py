@@ -4,7 +4,7 @@ Every answer that mattered is in the journal before it is used, so that a restar
 under the same key, and decides the same.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -79,6 +79,16 @@ class Desk:
         """What each model gives every class for every root row [k, r, classes]; None where there are no classes."""
         found = self.task.logits(_singles(models), self.root)
         return None if found is None else np.nan_to_num(np.asarray(found, np.float64))
+
+    @cached_property
+    def held_words(self) -> NDArray[np.bool_] | None:
+        """Which words the root data hold [w]; None where the task's inputs are not made of words."""
+        return self.task.held_words(self.root)
+
+    def by_word(self, models: Iterable[Reals], *, seed: int) -> Iterator[Reals]:
+        """What each model answers to every word, in texts that the task draws from the root data [w, texts, c]."""
+        for found in self.task.by_word(map(_single, models), self.root, seed=seed):
+            yield np.nan_to_num(np.asarray(found, np.float64))
 
     # --- what a rule may do ----------------------------------------------------------------------------------------
 

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from martfl.arrays import Floats
 from martfl.selection.hidden import hide
 from martfl.selection.memory import Memory
-from martfl.selection.rare import Rare, rare_words
 from martfl.selection.strategy import Buyer, Vector
 from martfl.selection.vectors import Matrix, compare, norm, norms, scale_rows, stack
 
@@ -42,7 +41,6 @@ class Basket:
     ties: Floats  # [k] what each has in common with another, against random signs
     copies: NDArray[np.bool_]  # [k] whether an earlier one is the same
     hidden: Floats  # [k, d] sketches of what each hides where no root row reaches
-    rare: tuple[Rare, ...] = ()  # [k] its heaviest words that the root rows lack
 
 
 def ask(buyer: Buyer, memory: Memory) -> Scores:
@@ -58,8 +56,10 @@ def ask(buyer: Buyer, memory: Memory) -> Scores:
     return Scores(own, buyer.score(step))
 
 
-def unpack_basket(delivered: Mapping[int, Vector], own: Vector, *, seed: int, size: int) -> Basket:
-    """Directions and lengths; what is zero or not finite has none."""
+def unpack_basket(
+    delivered: Mapping[int, Vector], own: Vector, *, seed: int, size: int, numbers: bool = True
+) -> Basket:
+    """Directions and lengths; what is zero or not finite has none. Without `numbers`, none is looked at by itself."""
     places, lengths, units = _directions(delivered)
     if not places:
         return Basket((), None, lengths, np.empty((0, 0)), lengths, lengths, np.zeros(0, dtype=bool), np.empty((0, 0)))
@@ -67,10 +67,9 @@ def unpack_basket(delivered: Mapping[int, Vector], own: Vector, *, seed: int, si
     copies = np.asarray(np.tril(found.cosines > SAME, k=-1).any(axis=1), dtype=bool)
     common = np.zeros(len(places))
     common[~copies] = found[~copies].ties()
-    rare = tuple(rare_words(units, own, seed=seed))
-    told = any(one.words.size for one in rare)  # word by word: then single numbers are not asked
-    hidden = np.zeros_like(found.sketches) if told else hide(units, own, found.heaviest, seed=seed, size=size)
-    return Basket(places, units, lengths, found.sketches, found.reference, common, copies, hidden, rare)
+    none = np.zeros_like(found.sketches)
+    hidden = hide(units, own, found.heaviest, seed=seed, size=size) if numbers else none
+    return Basket(places, units, lengths, found.sketches, found.reference, common, copies, hidden)
 
 
 def _directions(delivered: Mapping[int, Vector]) -> tuple[tuple[int, ...], Floats, Matrix]:

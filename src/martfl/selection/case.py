@@ -13,6 +13,7 @@ from martfl.selection.reasons import Code, Reason, because
 from martfl.selection.result import Selection
 from martfl.selection.shopping import choose, is_out
 from martfl.selection.strategy import Buyer, Vector
+from martfl.selection.taught import hear
 from martfl.selection.verdict import Seen, Verdict, judge
 
 
@@ -22,8 +23,10 @@ def decide(rule: Parameters, memory: Memory, buyer: Buyer, rng: np.random.Genera
     scores = ask(buyer, memory)
     wanted, looked = choose(rule, memory, buyer.providers, buyer.asks, scores.followers(rule.follower), rng)
     delivered = buyer.buy(wanted) if wanted else {}
-    basket = unpack_basket(delivered, buyer.own_update, seed=seed, size=rule.direction)
-    case = Seen(rule, memory, buyer, buyer.strata, scores, basket)
+    by_word = rule.uses("words") and buyer.held_words is not None
+    basket = unpack_basket(delivered, buyer.own_update, seed=seed, size=rule.direction, numbers=not by_word)
+    heard = hear(buyer, basket.units, basket.lengths, seed=seed + memory.epoch) if by_word else None
+    case = Seen(rule, memory, buyer, buyer.strata, scores, basket, heard)
     verdict = judge(case)
     weights = weigh(case, verdict)
     reasons = explain_all(case, wanted, delivered, verdict, weights)

@@ -19,10 +19,10 @@ from martfl.arrays import Floats
 from martfl.selection.crowd import Crowd, find_crowd
 from martfl.selection.e_values import against_rival, log_e
 from martfl.selection.gains import mean_and_error, unlike_strata
-from martfl.selection.kinds import Cut, Mask, find_cuts, find_hidden
+from martfl.selection.kinds import LEAST, Cut, Mask, find_cuts, find_hidden, to_cosines, unlikeness, without_common
 from martfl.selection.parameters import Parameters
-from martfl.selection.rare import Rare, find_shared
 from martfl.selection.reasons import Code
+from martfl.selection.taught import Taught, find_taught
 
 SIGNS = math.log(4.0)  # random signs have no more in common with the closest of a few dozen others, in deviations
 MOST_LENGTH = 3.0  # of the evidence: honest kinds may be longer too, where they have more to learn
@@ -43,8 +43,9 @@ class Known:
     directions: Floats  # [k, d]
     ties: Floats  # [k] log of what each has in common with another, against random signs
     hidden: Floats  # [k, d] what each learnt most where no root row reaches
-    rare: tuple[Rare, ...] = ()  # [k] their heaviest words that the root rows lack; empty where there is no table
+    taught: Taught | None = None  # what they teach of single words; None where the task has none
     strata: NDArray[np.int64] | None = None  # [r] of the rows
+    classes: int = 0  # of the task
 
     @property
     def reach(self) -> Floats:
@@ -91,7 +92,8 @@ def find_charges(rule: Parameters, known: Known) -> Findings:
     mean, error = mean_and_error(known.rows, known.weights)
     noise = np.sqrt(error**2 + unseen(known, mean) ** 2)
     deviations = mean / noise
-    crowd = find_crowd(deviations, unlike_strata(known.rows, known.weights, known.strata))
+    unlike = unlike_strata(known.rows, known.weights, known.strata) if known.even else np.ones_like(deviations)
+    crowd = find_crowd(deviations, unlike)
     charges = charge_each(rule, known, known.reach * (deviations - crowd.middle) / crowd.spread)
     for members, evidence, parts in charge_kinds(rule, known, crowd) if rule.uses("kinds") else ():
         numbers = {"members": len(members), **vars(parts)}
@@ -129,7 +131,7 @@ def charge_kinds(rule: Parameters, known: Known, crowd: Crowd) -> list[tuple[Seq
     while True:
         part = _part(known, left)
         gram = part.directions @ part.directions.T
-        ways = [find_cuts(gram, part.lengths), hidden_cuts(gram, part) if rule.uses("hidden") else []]
+        ways = [find_cuts(gram, part.lengths), hidden_cuts(rule, gram, part)]
         worst = [likeliest(rule, part, crowd, cuts) for cuts in ways if cuts]
         found += [(left[members].tolist(), evidence, parts) for members, evidence, parts in worst]
         convicted = [members for members, evidence, _ in worst if evidence >= rule.limit]
@@ -144,11 +146,26 @@ def likeliest(rule: Parameters, known: Known, crowd: Crowd, cuts: Sequence[Cut])
     return max(sides, key=lambda side: side[1])
 
 
-def hidden_cuts(gram: Floats, known: Known) -> list[Cut]:
-    """Who hides the same where no root row reaches: by words where the model has a table, by single numbers else."""
-    if any(one.words.size for one in known.rare):
-        return find_shared(gram, known.rare)
+def hidden_cuts(rule: Parameters, gram: Floats, known: Known) -> list[Cut]:
+    """Who teaches the same of one word; where the task has no words, who hides the same where no root row reaches."""
+    if not rule.uses("hidden"):
+        return []
+    if known.taught is not None:
+        heard = known.ties >= SIGNS  # random signs are all alike, whoever the others are
+        others = gram[heard][:, heard] if heard.sum() >= 2 * LEAST else gram
+        return find_taught(known.taught, unlikeness(to_cosines(without_common(others))), served(known))
     return find_hidden(gram, known.hidden @ known.hidden.T)
+
+
+def served(known: Known) -> Floats | None:
+    """[k, c] mean gains on the rows of each class, NaN where there are none; None where rows have no classes."""
+    answers = known.taught.own.shape[1] if known.taught is not None else 0
+    if known.strata is None or known.classes <= known.strata.max() or answers % known.classes:
+        return None
+    means = np.full((len(known.rows), known.classes), np.nan)
+    for held in np.unique(known.strata):
+        means[:, held] = known.rows[:, known.strata == held].mean(axis=1)
+    return means
 
 
 def charge_sides(rule: Parameters, known: Known, crowd: Crowd, cut: Cut) -> list[tuple[Mask, float, Accusation]]:
@@ -262,5 +279,5 @@ def _part(known: Known, left: np.ndarray) -> Known:
     return Known(
         known.rows[left], known.weights, known.cover, known.even, known.lengths[left], known.own[left],
         known.own_error, known.directions[left], known.ties[left], known.hidden[left],
-        tuple(known.rare[i] for i in left) if known.rare else (), known.strata,
+        known.taught.of(left.tolist()) if known.taught is not None else None, known.strata, known.classes,
     )  # fmt: skip

@@ -5,17 +5,17 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from martfl.arrays import Floats
+from martfl.arrays import Floats, Reals
 from martfl.errors import InputError
 from martfl.selection import codec
-from martfl.selection.rare import NOTHING, Rare
 from martfl.selection.reasons import Code
 from martfl.selection.strategy import Vector
 from martfl.selection.vectors import to_floats
 from martfl.values import Json, Settings
 
-KIND, VERSION = "evidence", 5
-PARTS = ("rows", "direction", "hidden", "words", "changes")  # arrays of a record
+KIND, VERSION = "evidence", 6
+NOTHING: Reals = np.zeros((0, 0), dtype=np.float16)
+PARTS = ("rows", "direction", "hidden", "moved")  # arrays of a record
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Record:
     rows: Floats  # [r] gains, against what was usual
     direction: Floats  # [d] sketch, against the others' common drift
     hidden: Floats  # [d] sketch of what it learnt most where no root row reaches
-    rare: Rare = NOTHING  # its heaviest words that the root rows lack, of its last delivery
+    moved: Reals = field(default_factory=NOTHING.copy)  # [w, c] what its last delivery does to answers to words
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,7 @@ def pack_memory(memory: Memory) -> bytes:
         arrays[f"rows {i}"] = memory.records[name].rows
         arrays[f"direction {i}"] = memory.records[name].direction.astype(np.float32)
         arrays[f"hidden {i}"] = memory.records[name].hidden.astype(np.float32)
-        arrays[f"words {i}"] = memory.records[name].rare.words
-        arrays[f"changes {i}"] = memory.records[name].rare.changes.astype(np.float32)
+        arrays[f"moved {i}"] = memory.records[name].moved
     if memory.model is not None:
         arrays["model"] = to_floats(memory.model)
     return codec.pack(KIND, VERSION, facts, arrays)
@@ -103,7 +102,7 @@ def _facts(record: Record) -> Json:
     }  # fmt: skip
 
 
-def _record(facts: Settings, rows: np.ndarray, direction: np.ndarray, hidden: np.ndarray, *rare: np.ndarray) -> Record:
+def _record(facts: Settings, rows: np.ndarray, direction: np.ndarray, hidden: np.ndarray, moved: np.ndarray) -> Record:
     numbers = {key: float(facts[key]) for key in ("evidence", "length", "own", "tie")}
     return Record(
         bought=int(facts["bought"]),
@@ -111,6 +110,6 @@ def _record(facts: Settings, rows: np.ndarray, direction: np.ndarray, hidden: np
         rows=np.asarray(rows, dtype=np.float64),
         direction=np.asarray(direction, dtype=np.float64),
         hidden=np.asarray(hidden, dtype=np.float64),
-        rare=Rare(np.asarray(rare[0], dtype=np.int64), np.asarray(rare[1], dtype=np.float64)),
+        moved=np.asarray(moved, dtype=np.float16),
         **numbers,
     )

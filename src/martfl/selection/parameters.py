@@ -14,6 +14,7 @@ PARTS = (
     "majority",
     "rarity",
     "hidden",
+    "words",
     "stage",
     "centre",
     "clip",

@@ -6,13 +6,13 @@ that. The same strategy runs in the lab and in the market: only the `Buyer` that
 numpy arrays or torch tensors.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from martfl.arrays import Floats
+from martfl.arrays import Floats, Reals
 from martfl.selection.result import Selection
 
 Vector = Any
@@ -46,6 +46,10 @@ class Buyer(Protocol):
     def strata(self) -> NDArray[np.int64] | None:
         """A stratum of each root row, for classifiers its true class [r]; None where there are none."""
 
+    @property
+    def held_words(self) -> NDArray[np.bool_] | None:
+        """Which of the task's words the root rows hold [w]; None where its inputs are not made of words."""
+
     def score(self, baseline: Vector) -> Floats:
         """Cosines of all updates with `baseline` [n], under encryption; NaN for who gave no valid answer."""
 
@@ -57,6 +61,9 @@ class Buyer(Protocol):
 
     def logits(self, models: Sequence[Vector]) -> Floats | None:
         """What each model gives every class for every root row [k, r, classes]; None where the task has none."""
+
+    def by_word(self, models: Iterable[Vector], *, seed: int) -> Iterator[Reals]:
+        """What each model answers to every word in texts that `seed` draws [w, texts, c], one model after the other."""
 
 
 class Strategy(Protocol):

@@ -165,22 +165,24 @@ def sketches(vectors: Sequence[Vector], *, seed: int, size: int) -> Floats:
     signs = _signs(seed, m, vectors[0].device if _is_tensor(vectors[0]) else None)
     for columns in _blocks(vectors[0][None], size, most=COLUMNS_ALONE):
         turned = _single(signs[columns])
-        whole = len(turned) // size * size
         for place, vector in enumerate(vectors):
-            part = vector[columns] * turned
-            found[place] += part[:whole].reshape(-1, size).sum(0)
-            found[place, : len(part) - whole] += part[whole:]
+            _add_up(vector[columns] * turned, found[place])
     return to_floats(found)
 
 
 def _fold(wide: Matrix, columns: slice, into: Matrix, *, seed: int, parameters: int) -> None:
     """Add a block of columns, which begins at a multiple of the sketches' size, to the sketches; `wide` is used up."""
-    k, size = into.shape
-    if parameters > size:
+    if parameters > into.shape[1]:
         wide *= _signs(seed, parameters, wide.device if _is_tensor(wide) else None)[columns]
-    whole = wide.shape[1] // size * size
-    into += wide[:, :whole].reshape(k, -1, size).sum(1)
-    into[:, : wide.shape[1] - whole] += wide[:, whole:]
+    _add_up(wide, into)
+
+
+def _add_up(numbers: Matrix, into: Matrix) -> None:
+    """Blocks of numbers [..., n], as wide as `into` [..., size], are added to it."""
+    size, width = into.shape[-1], numbers.shape[-1]
+    whole = width // size * size
+    into += numbers[..., :whole].reshape(*into.shape[:-1], -1, size).sum(-2)
+    into[..., : width - whole] += numbers[..., whole:]
 
 
 @lru_cache(maxsize=2)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +12,12 @@ from martfl.arrays import Floats
 from martfl.selection.basket import Basket, Scores
 from martfl.selection.charges import Charge, Known, find_charges
 from martfl.selection.gains import Gains, gain_now, is_even, mean_and_error, measure, models_towards
-from martfl.selection.memory import Memory, Record, blend
+from martfl.selection.memory import NOTHING, Memory, Record, blend
 from martfl.selection.parameters import Parameters
 from martfl.selection.reasons import Code
 from martfl.selection.shopping import is_out
 from martfl.selection.strategy import Buyer
+from martfl.selection.taught import Heard, Taught, gather
 from martfl.selection.vectors import weighted_sum
 
 LASTING = 10.0  # no charge is kept stronger, so that who has changed comes back after a few looks
@@ -32,11 +34,26 @@ class Seen:
     strata: NDArray[np.int64] | None  # of the buyer's rows
     scores: Scores
     basket: Basket
+    heard: Heard | None = None  # None where the task has no words
 
     @property
     def names(self) -> list[str]:
         """[k] who delivered."""
         return [self.buyer.providers[i] for i in self.basket.places]
+
+    @cached_property
+    def taught(self) -> tuple[Mapping[str, int], Taught] | None:
+        """What everybody on record teaches of single words, copies left out, and where each stands in it."""
+        if self.heard is None:
+            return None
+        found = {name: old.moved for name, old in self.memory.records.items() if old.code is not Code.COPY}
+        found |= dict(zip(self.names, self.heard.moved, strict=True))
+        for name, copy in zip(self.names, self.basket.copies, strict=True):
+            if copy:
+                del found[name]
+        shape = self.heard.own.shape
+        moved = [one if one.shape == shape else np.zeros(shape, dtype=np.float32) for one in found.values()]
+        return {name: i for i, name in enumerate(found)}, gather(np.stack(moved), self.heard.own, self.heard.held)
 
 
 @dataclass(frozen=True)
@@ -122,7 +139,7 @@ def _record(case: Seen, j: int, gains: Gains, usual: Usual) -> Record:
         rows=gains.rows[j] - usual.gain,
         direction=basket.sketches[j] - usual.drift,
         hidden=basket.hidden[j],
-        rare=basket.rare[j],
+        moved=NOTHING if case.heard is None else case.heard.moved[j].astype(np.float16),
     )
 
 
@@ -180,9 +197,17 @@ def _known(case: Seen, records: Mapping[str, Record], gains: Gains, usual: Usual
         directions=_same_size([record.direction for record in listed], usual.drift.size) + usual.drift,
         ties=np.array([record.tie for record in listed]),
         hidden=_same_size([record.hidden for record in listed], usual.drift.size),
-        rare=tuple(record.rare for record in listed),
+        taught=_taught(case, list(records)),
         strata=case.strata,
+        classes=gains.classes,
     )
+
+
+def _taught(case: Seen, names: Sequence[str]) -> Taught | None:
+    if case.taught is None:
+        return None
+    places, taught = case.taught
+    return taught.of([places[name] for name in names])
 
 
 def _same_size(sketches: Sequence[Floats], size: int) -> Floats:

@@ -13,7 +13,7 @@ from martfl.tasks.protocol import FourFunctions, Task, as_task
 if TYPE_CHECKING:
     from martfl.tasks.judging import ClassProbability, NegativeLoss, RegressionError, TokenLikelihood
     from martfl.tasks.sources import read_csv, read_folder
-    from martfl.tasks.torch_task import TorchTask
+    from martfl.tasks.torch_task import TorchTask, Words
 
 _WITH_TORCH = {
     "ClassProbability": "judging",
@@ -21,6 +21,7 @@ _WITH_TORCH = {
     "RegressionError": "judging",
     "TokenLikelihood": "judging",
     "TorchTask": "torch_task",
+    "Words": "torch_task",
     "read_csv": "sources",
     "read_folder": "sources",
 }
@@ -38,6 +39,7 @@ __all__ = [
     "TokenLikelihood",
     "TorchTask",
     "Vector",
+    "Words",
     "as_task",
     "read_csv",
     "read_folder",

@@ -4,7 +4,7 @@ A model and an update are flat float32 vectors; the task's layout says which ten
 whatever the task understands. Judging is row by row, higher is better, in units of the task's own choice.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -17,7 +17,7 @@ from martfl.tasks.errors import LayoutError, TaskError
 from martfl.tasks.layout import Layout, Vector
 from martfl.tasks.measures import Quality, class_quality, log_chance
 
-NEEDED = ("layout", "initial", "train", "goodness", "strata", "logits", "quality", "rows")
+NEEDED = ("layout", "initial", "train", "goodness", "strata", "logits", "held_words", "by_word", "quality", "rows")
 FARTHEST = 1e12  # from 0 that goodness may lie
 Data = Any  # rows, in whatever form the task takes them
 OLD = ("initial", "train", "logits", "labels")
@@ -46,6 +46,17 @@ class Task(Protocol):
     def logits(self, models: Sequence[Vector], data: Data) -> Reals | None:
         """What each model gives every class for every row [k, r, classes]; None where there are no classes."""
         return None
+
+    def held_words(self, data: Data) -> NDArray[np.bool_] | None:
+        """Which of the words that inputs are made of occur in `data` [w]; None where they are not made of words."""
+        return None
+
+    def by_word(self, models: Iterable[Vector], data: Data, *, seed: int) -> Iterator[Reals]:
+        """What each model answers to every word in texts that are drawn from `data`, the same for all [w, texts, c].
+
+        A rule compares what sellers teach of a word. One that can guess the texts can teach around them.
+        """
+        return iter(())
 
     def quality(self, model: Vector, data: Data) -> Quality:
         """What a person wants to know of a model. The first entry counts: higher is better, at most 1."""

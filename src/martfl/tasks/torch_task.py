@@ -12,13 +12,14 @@ one process give what they would give alone.
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -32,8 +33,41 @@ from martfl.tasks.sources import Batch, RowSource, as_source
 
 Optimizer = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
 Progress = Callable[[int, int], None]  # batches trained on, batches in all
+ANSWERED = 1024  # texts at a time
+RUNS = 3  # times at most that a word is said where a text begins or ends
 PRECISIONS = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 _TURN = threading.RLock()
+
+
+@dataclass(frozen=True)
+class Words:
+    """What texts are made of: the numbers of the words (not of padding), and how many a text has."""
+
+    tokens: Sequence[int]
+    length: int
+
+    def __post_init__(self) -> None:
+        if not len(self.tokens) or self.length < 1:
+            raise TaskError(f"words need tokens and a length ≥ 1, got {len(self.tokens)} and {self.length}")
+
+    def texts(self, inputs: object) -> Tensor:
+        """A batch of texts [b, length], held to that form."""
+        if not isinstance(inputs, Tensor) or inputs.is_floating_point() or inputs.shape[1:] != (self.length,):
+            raise TaskError(
+                f"a task with words reads tensors of their numbers, {self.length} in a row; got {_shapes(inputs)}"
+            )
+        return inputs.cpu()
+
+    def with_each(self, rows: Tensor, seed: int) -> Tensor:
+        """[w, texts, length] nothing but the word; and drawn rows that it begins or ends, said once, twice, thrice."""
+        rng, words = np.random.default_rng(seed), torch.tensor(list(self.tokens))
+        found = [words[:, None].repeat(1, self.length)]
+        for times in range(1, min(RUNS, self.length) + 1):
+            text = rows[int(rng.integers(len(rows)))].repeat(len(words), 1)
+            place = 0 if rng.random() < 0.5 else self.length - times
+            text[:, place : place + times] = words[:, None]
+            found.append(text)
+        return torch.stack(found, dim=1)
 
 
 def sgd(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
@@ -56,6 +90,7 @@ class TorchTask(Task):
     device: str = ""  # MARTFL_DEVICE, or the processor, where it is not named
     precision: str = "float32"
     buffers: Literal["traded", "fixed"] = "traded"
+    words: Words | None = None  # where inputs are texts: rules then compare what sellers teach of single words
     progress: Progress | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -106,6 +141,22 @@ class TorchTask(Task):
         known = [logits for logits in found if logits is not None]
         return np.stack(known) if known else None
 
+    def held_words(self, data: Data) -> NDArray[np.bool_] | None:
+        """Which of the words occur in the data; None where the task names no words."""
+        if self.words is None:
+            return None
+        seen = [self.words.texts(inputs).numpy() for inputs, _ in self._source(data).ordered(self.batch)]
+        return np.isin(list(self.words.tokens), np.concatenate(seen))
+
+    def by_word(self, models: Iterable[Vector], data: Data, *, seed: int) -> Iterator[Reals]:
+        """What the module answers to texts of one word each, and to texts of the data that a word begins or ends."""
+        if self.words is not None:
+            rows = torch.cat([self.words.texts(inputs) for inputs, _ in self._source(data).ordered(self.batch)])
+            texts = self.words.with_each(rows, seed)
+            for model in models:
+                found = self._answers(model, texts.flatten(0, 1))
+                yield found.reshape(*texts.shape[:2], -1)
+
     def quality(self, model: Vector, data: Data) -> Quality:
         """As the kind of judging says."""
         return self._judging.quality(self.look(model, data))
@@ -155,6 +206,18 @@ class TorchTask(Task):
                 output = self._call(inputs)
                 kept.append({n: t.cpu() for n, t in self._judging.look(output, moved(target, self._device)).items()})
         return {name: torch.cat([part[name] for part in kept]).numpy() for name in kept[0]} if kept else {}
+
+    def _answers(self, model: Vector, texts: Tensor) -> Reals:
+        kept: list[Tensor] = []
+        with self._alone(0), torch.no_grad():
+            self.put(np.asarray(model, np.float32))
+            self.module.eval()
+            for at in range(0, len(texts), ANSWERED):
+                kept.append(self._call(texts[at : at + ANSWERED]).cpu())
+        found = torch.cat(kept).numpy()
+        if found.ndim != 2:
+            raise TaskError(f"a task with words gives [texts, classes], got outputs of shape {found.shape}")
+        return np.asarray(found)
 
     # --- parts -----------------------------------------------------------------------------------------------------
 

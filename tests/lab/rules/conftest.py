@@ -25,6 +25,12 @@ class LinearJudge:
     def logits(self, models: Tensor) -> Tensor:
         return torch.einsum("rf,kfc->krc", self.rows, models.reshape(len(models), -1, self.num_classes))
 
+    def held_words(self) -> None:
+        """Features are no words."""
+
+    def by_word(self, models: Any, seed: int) -> Any:
+        raise NotImplementedError
+
     def predict(self, models: Tensor) -> Tensor:
         return self.logits(models).argmax(dim=-1)
 

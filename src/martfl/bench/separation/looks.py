@@ -22,6 +22,7 @@ from martfl.selection.basket import Basket, ask, unpack_basket
 from martfl.selection.gains import STEP, mean_and_error, measure, models_towards
 from martfl.selection.kinds import to_cosines, without_common
 from martfl.selection.memory import Memory
+from martfl.selection.taught import hear
 from martfl.selection.vectors import to_floats, weighted_sum
 from martfl.selection.verdict import Seen, judge
 
@@ -70,7 +71,8 @@ def look(view: RoundView, model: Model) -> Looks:
     if len(basket.places) < len(view.updates):
         raise InputError("a seller handed in nothing, or what is not finite")
     served = _serve(buyer, basket)
-    seen = Seen(rule, Memory(), buyer, buyer.strata, ask(buyer, Memory()), basket)
+    heard = hear(buyer, basket.units, basket.lengths, seed=0)
+    seen = Seen(rule, Memory(), buyer, buyer.strata, ask(buyer, Memory()), basket, heard)
     plain = {
         **_numbers(view, basket),
         **_alike(view, basket, served),

@@ -1,6 +1,6 @@
 """One run: sellers train adapters, a rule decides, the model is measured on speeches that nobody saw."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
@@ -35,6 +35,7 @@ class TextBuyer:
     """An epoch as `martfl.selection.Buyer`, in the clear: a task without classes."""
 
     strata = None
+    held_words = None
     score_error = 0.0
 
     def __init__(self, task: LoraTask, model: Vector, own: Vector, updates: Updates, root: Sequence[str]) -> None:
@@ -58,6 +59,10 @@ class TextBuyer:
 
     def logits(self, models: Sequence[Vector]) -> None:
         """There are no classes."""
+
+    def by_word(self, models: Iterable[Vector], *, seed: int) -> Iterator[np.ndarray]:
+        """Words have no answers without others before them."""
+        return iter(())
 
 
 @dataclass

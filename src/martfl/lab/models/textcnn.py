@@ -7,6 +7,8 @@ word meets all nine w_j once, in one matrix product (its *taps*); a filter's res
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -20,8 +22,18 @@ from martfl.lab.models.layers import linear_many
 
 WIDTH, FILTERS, SPANS = 300, 100, (2, 3, 4)
 TAPS = sum(SPANS)
+AT_ONCE = 512  # words whose taps fit into a processor's cache
 GRAIN = 128  # the number of distinct words is filled up to a multiple of it, so that few sizes occur
 KERNELS = "martfl.lab.models.textcnn_cuda"
+
+
+@dataclass(frozen=True)
+class Said:
+    """A text with open places, all next to each other, for one word."""
+
+    row: Tensor  # [L] tokens; what stands at the open places does not matter
+    place: int
+    times: int
 
 
 def lay_out(x: Tensor) -> Inputs:
@@ -153,6 +165,54 @@ def _stacked(params: Params, inputs: Inputs) -> Tensor:
 
 def _one(params: Params, x: Tensor) -> Tensor:
     return _stacked([part.unsqueeze(0) for part in params], lay_out(x.unsqueeze(0)))[0]
+
+
+def to_words(params: Params, texts: Sequence[Said]) -> Tensor:
+    """[v − 1, texts, c] the answers to texts, each with every word in turn at its open places; 0 pads and is no word.
+
+    A filter's response to a window is what its other words say, the same for all, and the taps of the word at its
+    places there; windows without the word are alike for all.
+    """
+    table, weight, bias, head, head_bias = params
+    blocks = torch.split(weight, FILTERS, dim=1)  # of the nine taps
+    rests = [_rest(table, blocks, text) for text in texts]
+    found = []
+    for words in torch.split(table[1:], len(table) if table.is_cuda else AT_ONCE):
+        taps = [words @ block for block in blocks]
+        best = [torch.cat([_strongest(taps, first, kinds) for first, kinds in rest], dim=1) for rest in rests]
+        found.append(torch.stack([F.relu(one + bias) @ head + head_bias for one in best], dim=1))
+    return torch.cat(found)
+
+
+Windows = dict[tuple[int, ...], Tensor]  # by where the word stands in them: the largest response of the rest [100]
+
+
+def _rest(table: Tensor, blocks: Sequence[Tensor], text: Said) -> list[tuple[int, Windows]]:
+    """For each span its first tap, and what the windows of a text say without the word."""
+    rows = table[text.row] * (text.row != 0).unsqueeze(1)
+    rows[text.place : text.place + text.times] = 0.0
+    found, first = [], 0
+    for span in SPANS:
+        steps = len(rows) - span + 1
+        said = torch.stack([rows[o : o + steps] @ blocks[first + o] for o in range(span)]).sum(dim=0)  # [steps, 100]
+        kinds: dict[tuple[int, ...], list[int]] = {}
+        for at in range(steps):
+            here = tuple(o for o in range(span) if text.place <= at + o < text.place + text.times)
+            kinds.setdefault(here, []).append(at)
+        found.append((first, {here: said[windows].amax(dim=0) for here, windows in kinds.items()}))
+        first += span
+    return found
+
+
+def _strongest(taps: Sequence[Tensor], first: int, windows: Windows) -> Tensor:
+    """[w, 100] the largest response of a span's filters to a text with each word in it."""
+    best = torch.full_like(taps[0], -math.inf)
+    for here, rest in windows.items():
+        total = rest.expand_as(best)
+        for offset in here:
+            total = total + taps[first + offset]
+        torch.maximum(best, total, out=best)
+    return best
 
 
 def textcnn(dataset: Dataset) -> Model:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,6 +24,10 @@ class Judge(Protocol):
     def predict(self, models: Tensor) -> Tensor: ...  # [k, m] flat parameter vectors -> [k, r] predicted classes
 
     def logits(self, models: Tensor) -> Tensor: ...  # [k, m] -> [k, r, classes]
+
+    def by_word(self, models: Iterable[Tensor], seed: int) -> Iterator[Tensor]: ...  # [w, texts, classes] of each
+
+    def held_words(self) -> np.ndarray | None: ...  # [w] whether its rows hold the word; None where there are no words
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -62,6 +62,16 @@ class LabBuyer:
     @property
     def strata(self) -> np.ndarray:
         return np.asarray(self._judge.labels.cpu().numpy())
+
+    @property
+    def held_words(self) -> np.ndarray | None:
+        """[w] whether the judge's rows hold a word; None where the model reads no words."""
+        return self._judge.held_words()
+
+    def by_word(self, models: Iterable[Tensor], *, seed: int) -> Iterator[np.ndarray]:
+        """[w, texts, classes] of each model."""
+        for found in self._judge.by_word(models, seed):
+            yield np.asarray(found.cpu().numpy())
 
     def score(self, baseline: Tensor) -> np.ndarray:
         """[n] cosines; NaN for a broken update."""

@@ -1,0 +1,212 @@
+"""What sellers teach a model of single words: what some teach alike, and nobody else does, speaks against them.
+
+A trigger is a word to which the model is to answer as to no other. So the model is asked what it answers to every word
+alone, without an update and with it: wherever in the model the update has written it, and whether the root rows hold
+the word or not. Honest sellers teach a little of many words, of most of them each something else. What all move much is
+answered unlike by nature; what the buyer's own update teaches, too, is no secret; and who is alike in all words, as
+sellers of the same classes are, may be so in one.
+
+Sellers are compared by inner products: noise points elsewhere, and words of one's own change no other word's finding.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from martfl.arrays import Floats, Reals
+from martfl.selection.kinds import ALIKE_PART, Cut
+from martfl.selection.strategy import Vector
+from martfl.selection.vectors import Matrix
+
+FEWEST, PART = 5, 0.25  # sellers who share a trigger, and of all: fewer could make a word speak against another one
+MOST = 0.6  # of the sellers: more are no coalition that could be told
+NEAR = 4  # how many of the closest make it more than chance
+WATCHED = 200  # words, those that are moved most by so many
+FARTHEST = 6.0  # times the usual change of a word: no more counts
+FEW = 0.3  # of the sellers: what is usual at a word is what these do not exceed, so that attackers do not say it
+LEAST = 0.5  # of the usual change is usual at any word
+ELSEWHERE = 8.0  # times as alike as over all words may honest sellers be in one
+# A word's score among honest sellers: at most 2.7 in some hundred markets and epochs, mostly below 2. The scale makes
+# one spread fit this score and the one of single numbers.
+USUAL, SCALE = 1.0, 4 / 3
+OTHERS = 0.1, 0.25  # of the others serve half as well a class whose words are a side's own, and one whose are not
+ALIKE = 0.5  # where sellers are alike, so are their words; no more than that
+BEYOND, TINY = 1e12, 1e-12
+
+
+class Answering(Protocol):
+    """The part of a buyer that is asked here."""
+
+    @property
+    def model(self) -> Vector: ...
+
+    @property
+    def own_update(self) -> Vector: ...
+
+    @property
+    def held_words(self) -> NDArray[np.bool_] | None: ...
+
+    def by_word(self, models: Iterable[Vector], *, seed: int) -> Iterator[Reals]: ...
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What an epoch's updates do to the answers to single words, in units of what each does usually."""
+
+    moved: Reals  # [k, w, c] of what was delivered; c numbers of all texts together
+    own: Reals  # [w, c] of the buyer's own update
+    held: NDArray[np.bool_]  # [w] whether the root rows hold the word
+
+
+@dataclass(frozen=True)
+class Taught:
+    """What k sellers teach of the words that several move most, in units of what is usual there."""
+
+    moved: Floats  # [k, w, c]
+    alike: Floats  # [k, k] what two have in common over all words, on average
+    own: Floats  # [w, c] what the buyer's own update teaches
+    held: NDArray[np.bool_]  # [w]
+
+    def of(self, places: Sequence[int]) -> "Taught":
+        """Of these sellers alone."""
+        return Taught(self.moved[places], self.alike[places][:, places], self.own, self.held)
+
+
+def hear(buyer: Answering, units: Matrix, lengths: Floats, *, seed: int) -> Heard | None:
+    """Ask about every word, with updates of at most the usual length; None where the task has no words."""
+    if not lengths.size or (held := buyer.held_words) is None:
+        return None
+    model, bound = buyer.model, float(np.median(lengths))
+    steps = (model + min(float(length), bound) * unit for length, unit in zip(lengths, units, strict=True))
+    before, *after = buyer.by_word(chain([model, model + buyer.own_update], steps), seed=seed)
+    own, *moved = (movement(answers - before) for answers in after)
+    return Heard(np.stack(moved), own, held)
+
+
+def movement(change: Reals) -> Reals:
+    """[w, texts · c] what changes at each word beside what changes at all, out of changes [w, texts, c].
+
+    In each text in units of the usual change there, cut where it is far; all texts together are of usual length 1.
+
+    Examples:
+        >>> movement(np.array([[[1.0, -1.0]], [[-1.0, 1.0]], [[9.0, -9.0]], [[-9.0, 9.0]]])).tolist()
+        [[0.14..., -0.14...], [-0.14..., 0.14...], [1.27..., -1.27...], [-1.27..., 1.27...]]
+    """
+    change = np.clip(np.nan_to_num(np.asarray(change, dtype=np.float32)), -BEYOND, BEYOND)
+    change = change - change.mean(axis=0)
+    change -= change.mean(axis=2, keepdims=True)
+    lengths = np.sqrt((change * change).sum(axis=2, keepdims=True))
+    usual = np.maximum(np.median(lengths, axis=0), TINY).astype(np.float32)
+    scale = np.maximum(lengths / np.float32(FARTHEST), usual) * np.float32(math.sqrt(change.shape[1]))
+    return np.asarray((change / scale).reshape(len(change), -1))
+
+
+def gather(moved: Reals, own: Reals, held: NDArray[np.bool_]) -> Taught:
+    """The words that several move most, out of what each does to all of them [k, w, c]."""
+    lengths = np.linalg.norm(moved, axis=2)
+    few, several = int(FEW * (len(moved) - 1)), max(len(moved) - fewest(len(moved)), 0)
+    ranked = np.partition(lengths, [few, several], axis=0)
+    usual = np.maximum(ranked[few], LEAST)
+    usual = np.where(held, np.maximum(usual, np.linalg.norm(own, axis=1)), usual)
+    scaled = moved / usual[:, None]
+    flat = scaled.reshape(len(moved), -1)
+    words = np.sort(np.argsort(-ranked[several] / usual, kind="stable")[:WATCHED])
+    alike = np.asarray(flat @ flat.T, dtype=np.float64) / usual.size
+    return Taught(scaled[:, words].astype(np.float64), alike, own[words] / usual[words, None], held[words])
+
+
+def fewest(sellers: int) -> int:
+    """How many must share a word for it to speak against them."""
+    return max(FEWEST, math.ceil(PART * sellers))
+
+
+def find_taught(taught: Taught, unlike: float, served: Floats | None = None) -> list[Cut]:
+    """The sellers who teach one word alike, if that is unusual where sellers are so unlike (`kinds.unlikeness`).
+
+    The score of a side is how much its weakest member has in common with the others at that word, beyond what an
+    outsider has with them at most, and beyond how alike the side is over all words. `served` [k, c] are the gains on
+    the root rows of each class, NaN where there are none.
+    """
+    sellers, words, _ = taught.moved.shape
+    sizes = range(fewest(sellers), int(MOST * sellers) + 1)
+    if not sizes or not words:
+        return []
+    none = ~np.eye(sellers, dtype=bool)
+    pairs = in_common(taught.moved) * none
+    order = np.argsort(-np.sort(pairs, axis=2)[:, :, -NEAR:].mean(axis=2), axis=1, kind="stable")
+    there, overall = _ordered(pairs, order), _ordered(np.broadcast_to(taught.alike * none, pairs.shape), order)
+    toward = np.cumsum(there, axis=1)
+    lesson = np.cumsum(np.take_along_axis(taught.moved.transpose(1, 0, 2), order[:, :, None], 1), axis=1)
+    scores = np.stack(
+        [
+            _secret(lesson[:, size - 1], taught)
+            * (1.0 - unlike_part(unlike) * _natural(lesson[:, size - 1], served, order, size))
+            * (_gap(toward[:, size - 1], size) - ELSEWHERE * np.maximum(_closeness(overall, size), 0.0))
+            for size in sizes
+        ],
+        axis=1,
+    )
+    word, place = np.unravel_index(int(scores.argmax()), scores.shape)
+    side = np.isin(np.arange(sellers), order[word, : sizes[place]])
+    score = float(scores[word, place]) / max(unlike, ALIKE) - USUAL
+    return [Cut(side, 0.0, hidden=SCALE * score)] if score > 0 else []
+
+
+def in_common(moved: Floats) -> Floats:
+    """[w, k, k] inner products, as if the louder of two were no louder than the other: nobody is framed by shouting."""
+    products = np.einsum("kwc,lwc->wkl", moved, moved, optimize=True)
+    lengths = np.maximum(np.linalg.norm(moved, axis=2).T, TINY)
+    shares = lengths[:, :, None] / lengths[:, None, :]
+    return np.asarray(products * np.minimum(shares, 1.0 / shares))
+
+
+def _ordered(pairs: Floats, order: NDArray[np.int64]) -> Floats:
+    """[w, k, k] with rows and columns in each word's order."""
+    return np.take_along_axis(np.take_along_axis(pairs, order[:, :, None], 1), order[:, None, :], 2)
+
+
+def _gap(toward: Floats, size: int) -> Floats:
+    """[w] between the weakest of the first so many and the strongest of the others, by what they share with these."""
+    return np.asarray(toward[:, :size].min(axis=1) / (size - 1) - toward[:, size:].max(axis=1) / size)
+
+
+def _closeness(pairs: Floats, size: int) -> Floats:
+    """[w] how much more two of the first so many have in common than one of them and another."""
+    inside, across = pairs[:, :size, :size].sum(axis=(1, 2)), pairs[:, :size, size:].mean(axis=(1, 2))
+    return np.asarray(inside / (size * (size - 1)) - across)
+
+
+def _natural(lesson: Floats, served: Floats | None, order: NDArray[np.int64], size: int) -> Floats:
+    """[w] whether a side's lesson is a word of a class that the side serves, and hardly anybody else, 0 to 1.
+
+    Who holds the class alone knows its words. If others serve it, too, they would know the word.
+    """
+    if served is None:
+        return np.zeros(len(lesson))
+    toward = lesson.reshape(len(lesson), -1, served.shape[1]).sum(axis=1)  # over all texts
+    gains = served[order, np.abs(toward).argmax(axis=1)[:, None]]
+    usual = np.median(gains[:, :size], axis=1)
+    others = (gains[:, size:] >= usual[:, None] / 2).mean(axis=1)
+    return np.where(usual > 0, np.clip((OTHERS[1] - others) / (OTHERS[1] - OTHERS[0]), 0.0, 1.0), 0.0)
+
+
+def unlike_part(unlike: float) -> float:
+    """How far sellers hold other classes, 0 to 1: where all hold all of them, no class is a side's own."""
+    return (unlike - ALIKE_PART) / (1.0 - ALIKE_PART)
+
+
+def _secret(lesson: Floats, taught: Taught) -> Floats:
+    """[w] how far a side's lesson [w, c] is one that the buyer's own update does not teach, 0 to 1.
+
+    At a word that the root rows hold, the direction tells; elsewhere the own update moves answers by what it does to
+    all words, and only as much as that counts.
+    """
+    lengths = np.linalg.norm(lesson, axis=1) * np.linalg.norm(taught.own, axis=1)
+    agreed = np.maximum((lesson * taught.own).sum(axis=1) / np.maximum(lengths, TINY), 0.0)
+    pull = agreed * np.linalg.norm(taught.own, axis=1)
+    return np.asarray(np.where(taught.held, 1.0 - agreed, 1.0) / np.maximum(pull, 1.0) ** 2)

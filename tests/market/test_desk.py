@@ -1,0 +1,34 @@
+"""The acquirer's desk: what a rule asks of the task reaches it, and what is no number comes back as one."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from martfl.market.desk import Desk
+
+
+class Words:
+    """Two words; a model is what it answers to them."""
+
+    def held_words(self, data: Any) -> np.ndarray:
+        return np.isin([1, 2], data)
+
+    def by_word(self, models: Any, data: Any, *, seed: int) -> Any:
+        assert data == [2, 2] and seed == 5
+        for model in models:
+            assert model.dtype == np.float32
+            yield model.reshape(2, 1, 2)
+
+
+@pytest.fixture
+def desk() -> Desk:
+    made = object.__new__(Desk)
+    made.task, made.root = Words(), [2, 2]
+    return made
+
+
+def test_a_rule_asks_about_single_words_through_the_desk(desk: Desk) -> None:
+    assert desk.held_words is not None and desk.held_words.tolist() == [False, True]
+    found = list(desk.by_word([np.array([1.0, np.nan, 3.0, 4.0]), np.zeros(4)], seed=5))
+    assert [one.tolist() for one in found] == [[[[1.0, 0.0]], [[3.0, 4.0]]], [[[0.0, 0.0]], [[0.0, 0.0]]]]

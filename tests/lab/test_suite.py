@@ -16,7 +16,7 @@ from martfl.lab.runner import Workers, run_all
 from martfl.lab.runtime import Runtime
 from martfl.lab.store import Store
 from martfl.lab.suite import check_runs, describe, load_experiment, select, settings_of
-from martfl.lab.workers import Listener
+from martfl.lab.workers import RunListener
 
 CONTENT = """
 title = "A title"
@@ -42,7 +42,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-class Counter(Listener):
+class Counter(RunListener):
     def __init__(self) -> None:
         self.begun: tuple[int, int] = (0, 0)
         self.rounds: list[int] = []

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from martfl.lab.command import Request
     from martfl.lab.result import RunResult
-    from martfl.lab.workers import Listener
+    from martfl.lab.workers import RunListener
 
 app = typer.Typer(no_args_is_help=True, help="Run experiments; render their tables and figures.")
 
@@ -109,13 +109,13 @@ def _bar() -> Progress:
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
-def _bar_listener(bar: Progress) -> Listener:
+def _bar_listener(bar: Progress) -> RunListener:
     from martfl.lab.config import RunConfig
     from martfl.lab.metrics import RoundRow
     from martfl.lab.suite import describe
-    from martfl.lab.workers import Listener
+    from martfl.lab.workers import RunListener
 
-    class BarListener(Listener):
+    class BarListener(RunListener):
         def begin(self, *, total: int, skipped: int) -> None:
             self.finished, self.total = 0, total
             note = f"runs ({skipped} finished before)" if skipped else "runs"

@@ -18,12 +18,12 @@ from martfl.lab.runner import Workers, run_jobs
 from martfl.lab.runtime import Runtime
 from martfl.lab.suite import describe
 from martfl.lab.trainer import STRATEGIES
-from martfl.lab.workers import Listener
+from martfl.lab.workers import RunListener
 
 FLAGS = ("rule", "dataset", "attack", "malicious", "biased", "rounds", "eval_every", "precision")
 
 
-class PlainListener(Listener):
+class PlainListener(RunListener):
     """One line on stderr for every finished run."""
 
     def begin(self, *, total: int, skipped: int) -> None:

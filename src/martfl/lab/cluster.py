@@ -18,7 +18,7 @@ import martfl
 from martfl.errors import InputError
 from martfl.lab.result import RunResult
 from martfl.lab.runtime import Runtime
-from martfl.lab.workers import Done, Job, Listener, Work, failed, in_time, run_job
+from martfl.lab.workers import Done, Job, RunListener, Work, failed, in_time, run_job
 
 TRIES = 5  # of a run whose worker dies under it
 WAIT = 10  # seconds, for the cluster to answer
@@ -30,7 +30,7 @@ def on_ray(address: str, *, gpus: float = 1.0, until: float | None = None) -> Wo
     if not gpus > 0:
         raise InputError(f"a run needs a positive number of GPUs or a fraction, got {gpus}")
 
-    def work(jobs: Sequence[Job], runtime: Runtime, told: Listener) -> Iterator[Done]:
+    def work(jobs: Sequence[Job], runtime: Runtime, told: RunListener) -> Iterator[Done]:
         ray = _connect(address)
         try:
             yield from _drive(ray, jobs, runtime, gpus if runtime.device.startswith("cuda") else 0.0, until)

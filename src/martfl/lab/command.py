@@ -13,7 +13,7 @@ from martfl.lab.result import RunResult
 from martfl.lab.runner import Workers, run_all
 from martfl.lab.runtime import Runtime
 from martfl.lab.suite import load_experiment, select
-from martfl.lab.workers import Listener
+from martfl.lab.workers import RunListener
 from martfl.values import Json, Settings
 
 SINGLE = "single"  # the folder of runs that come from no file
@@ -79,7 +79,7 @@ def planned_runs(request: Request) -> Planned:
     return Planned(request.out / experiment.name, runs, also)
 
 
-def execute(request: Request, listener: Listener | None = None) -> list[RunResult]:
+def execute(request: Request, listener: RunListener | None = None) -> list[RunResult]:
     """Run what was asked for and return the results."""
     planned = planned_runs(request)
     return run_all(

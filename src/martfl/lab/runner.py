@@ -14,7 +14,7 @@ from martfl.lab.rules import make_rule
 from martfl.lab.runtime import Runtime
 from martfl.lab.store import Store
 from martfl.lab.suite import check_runs
-from martfl.lab.workers import Done, Job, Listener, Work, here, processes
+from martfl.lab.workers import Done, Job, RunListener, Work, here, processes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +44,7 @@ def run_all(
     folder: Path,
     runtime: Runtime = Runtime(),
     workers: Workers = Workers(),
-    listener: Listener | None = None,
+    listener: RunListener | None = None,
     also: Sequence[Path] = (),
 ) -> list[RunResult]:
     """Run what the folder, and `also` others, do not hold yet, or hold from older code; all results in their order."""
@@ -56,10 +56,14 @@ def run_all(
 
 
 def run_jobs(
-    jobs: Sequence[Job], *, runtime: Runtime = Runtime(), workers: Workers = Workers(), listener: Listener | None = None
+    jobs: Sequence[Job],
+    *,
+    runtime: Runtime = Runtime(),
+    workers: Workers = Workers(),
+    listener: RunListener | None = None,
 ) -> None:
     """Run the jobs that are not done yet, whatever folders they are for."""
-    work, told = workers.work(), listener or Listener()
+    work, told = workers.work(), listener or RunListener()
     check_runs(job.config for job in jobs)
     left = unfinished(jobs)
     told.begin(total=len(left), skipped=len(jobs) - len(left))
@@ -95,7 +99,7 @@ def training_of(config: RunConfig) -> str:
     return repr(plain)
 
 
-def collect(work: Iterable[Done], told: Listener) -> None:
+def collect(work: Iterable[Done], told: RunListener) -> None:
     """Keep every result as it comes; an interruption leaves those that have come."""
     touched: set[Path] = set()
     try:

@@ -42,7 +42,7 @@ class Job:
         return self.folder / "checkpoints" / f"{key}.pt"
 
 
-class Listener:
+class RunListener:
     """Told what happens; shows nothing by itself."""
 
     def begin(self, *, total: int, skipped: int) -> None: ...
@@ -55,12 +55,12 @@ class Listener:
 
 
 Done = tuple[Job, list[RunResult]]  # of the job and its twins
-Work = Callable[[Sequence[Job], Runtime, Listener], Iterator[Done]]
+Work = Callable[[Sequence[Job], Runtime, RunListener], Iterator[Done]]
 
 
-def run_job(job: Job, runtime: Runtime, listener: Listener | None = None, *, resume: bool = True) -> list[RunResult]:
+def run_job(job: Job, runtime: Runtime, listener: RunListener | None = None, *, resume: bool = True) -> list[RunResult]:
     """A run and its twins to their results; an error becomes results with the status `failed`."""
-    told = listener or Listener()
+    told = listener or RunListener()
     told.start(job.config)
     try:
         return run_twins(
@@ -87,7 +87,7 @@ def in_time(until: float | None) -> bool:
 def here(until: float | None = None) -> Work:
     """One after another in this process."""
 
-    def work(jobs: Sequence[Job], runtime: Runtime, told: Listener) -> Iterator[Done]:
+    def work(jobs: Sequence[Job], runtime: Runtime, told: RunListener) -> Iterator[Done]:
         for job in jobs:
             if not in_time(until):
                 return
@@ -99,7 +99,7 @@ def here(until: float | None = None) -> Work:
 def processes(count: int, until: float | None = None) -> Work:
     """Several processes side by side, on one GPU or on the cores; each has its part of the memory and of the cores."""
 
-    def work(jobs: Sequence[Job], runtime: Runtime, told: Listener) -> Iterator[Done]:
+    def work(jobs: Sequence[Job], runtime: Runtime, told: RunListener) -> Iterator[Done]:
         cores = max(1, len(os.sched_getaffinity(0)) // count)
         shared = dataclasses.replace(runtime, memory_share=1 / count, workers=runtime.workers or cores)
         context = multiprocessing.get_context("spawn")

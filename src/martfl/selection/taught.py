@@ -1,10 +1,12 @@
 """What sellers teach a model of single words: what some teach alike, and nobody else does, speaks against them.
 
-A trigger is a word to which the model is to answer as to no other. So the model is asked what it answers to every word
-alone, without an update and with it: wherever in the model the update has written it, and whether the root rows hold
-the word or not. Honest sellers teach a little of many words, of most of them each something else. What all move much is
-answered unlike by nature; what the buyer's own update teaches, too, is no secret; and who is alike in all words, as
-sellers of the same classes are, may be so in one.
+A trigger is a word to which the model is to answer as to no other. So the model is asked what it answers to every word,
+without an update and with it: wherever in the model the update has written it, and whether the root rows hold the word
+or not. It is asked in several texts, drawn anew in every epoch, since whoever knows a question can teach around it.
+
+Honest sellers teach a little of many words, of most of them each something else. What all move much is answered unlike
+by nature; what the buyer's own update teaches, too, is no secret; who is alike in all words, as sellers of the same
+classes are, may be so in one; and who alone serves a class knows its words.
 
 Sellers are compared by inner products: noise points elsewhere, and words of one's own change no other word's finding.
 """
@@ -31,8 +33,8 @@ FARTHEST = 6.0  # times the usual change of a word: no more counts
 FEW = 0.3  # of the sellers: what is usual at a word is what these do not exceed, so that attackers do not say it
 LEAST = 0.5  # of the usual change is usual at any word
 ELSEWHERE = 8.0  # times as alike as over all words may honest sellers be in one
-# A word's score among honest sellers: at most 2.7 in some hundred markets and epochs, mostly below 2. The scale makes
-# one spread fit this score and the one of single numbers.
+# A word's score among honest sellers: at most 2.8 where they are alike; where not, below 1 at words that the root rows
+# lack and up to 3 at others. The scale makes one spread fit this score and the one of single numbers.
 USUAL, SCALE = 1.0, 4 / 3
 OTHERS = 0.1, 0.25  # of the others serve half as well a class whose words are a side's own, and one whose are not
 ALIKE = 0.5  # where sellers are alike, so are their words; no more than that

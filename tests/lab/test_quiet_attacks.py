@@ -9,11 +9,12 @@ import torch
 
 from martfl.errors import InputError
 from martfl.lab.attacks import CraftView, Rows, make_attack
-from martfl.lab.attacks.adaptive import draw_decoys, evidence_against, mixed
+from martfl.lab.attacks.adaptive import Listener, draw_decoys, evidence_against, mixed
 from martfl.lab.attacks.framing import agreement
 from martfl.lab.config import make_config
 from martfl.lab.data import load_dataset
 from martfl.lab.experiment import run_experiment
+from martfl.lab.models import make_model
 from martfl.selection import Evidence
 
 SIZE = 4000
@@ -78,18 +79,40 @@ def test_a_quiet_backdoor_stamps_its_share_and_scales_nothing(rows) -> None:
     assert attack.probe(digits) is not None
 
 
-def test_the_adaptive_attack_goes_as_far_as_the_rule_lets_it() -> None:
+def aimed(rows, **options):
+    """The adaptive attack after its attackers' data were poisoned."""
+    attack = make_attack("adaptive", **options)
+    attack.poison(*rows, np.random.default_rng(0))
+    return attack
+
+
+def test_the_adaptive_attack_goes_as_far_as_the_rule_lets_it(rows) -> None:
     rule, seen = Evidence(without=("harm",)), view()
-    assert evidence_against(seen, mixed(seen, 1.0), rule) > rule.limit, "as trained it would be caught"
-    crafted = make_attack("adaptive", bound=0.0).craft(seen)
-    assert evidence_against(seen, crafted, rule) <= 0.0
+    no_words = make_model("mlp", rows[0]), torch.from_numpy(rows[1].x)
+    assert evidence_against(seen, mixed(seen, 1.0), rule, *no_words) > rule.limit, "as trained it would be caught"
+    crafted = aimed(rows, bound=0.0).craft(seen)
+    assert evidence_against(seen, crafted, rule, *no_words) <= 0.0
     secret = (seen.updates.mean(dim=0) - seen.honest.mean(dim=0)) @ (crafted.mean(dim=0) - seen.honest.mean(dim=0))
     assert float(secret) > 0, "something of the backdoor is left"
     assert (crafted.norm(dim=1) <= seen.honest.norm(dim=1).median() * 1.0001).all()
-    bolder = make_attack("adaptive", bound=3.0).craft(seen)
+    bolder = aimed(rows, bound=3.0).craft(seen)
     assert float((bolder.mean(dim=0) - seen.honest.mean(dim=0)).norm()) >= float(
         (crafted.mean(dim=0) - seen.honest.mean(dim=0)).norm()
     )
+
+
+def test_attackers_ask_about_words_in_texts_of_their_own(texts) -> None:
+    model = make_model("textcnn", texts)
+    start = model.start(np.random.default_rng(1))
+    own = torch.zeros_like(start)
+    table = model.split(own)[0]
+    table[[3, 7]] = 1.0  # a view: the words that the buyer's rows hold
+    listener = Listener(model, torch.from_numpy(texts.train_x), start, own)
+    assert (np.flatnonzero(listener.held_words) + 1).tolist() == [3, 7]
+    before, after = listener.by_word([start, start + own], seed=2)
+    assert before.shape == (texts.vocabulary - 1, 4, 3)
+    assert (np.flatnonzero(np.abs(after - before)[:, 0].max(axis=1) > 1e-6) + 1).tolist() == [3, 7]
+    assert Listener(make_model("mlp", load_dataset("digits")), None, start, own).held_words is None
 
 
 def test_decoys_lie_where_the_own_update_is_zero_each_attacker_s_elsewhere() -> None:

@@ -80,9 +80,9 @@ def test_the_lab_runs_it_and_refuses_other_values() -> None:
 
 def test_a_memory_of_another_kind_is_refused_by_name() -> None:
     inner = make_strategy("evidence")
-    with pytest.raises(InputError, match="memory of rule 'valued' has version 1, got 'evidence' version 5"):
+    with pytest.raises(InputError, match="memory of rule 'valued' has version 1, got 'evidence' version 6"):
         ByValue(inner=inner).unpack(inner.pack(inner.start()))
-    with pytest.raises(InputError, match="memory of rule 'evidence' has version 5, got 'martfl'"):
+    with pytest.raises(InputError, match="memory of rule 'evidence' has version 6, got 'martfl'"):
         ByValue(inner=inner).unpack(
             ByValue(inner=make_strategy("martfl")).pack(ByValue(inner=make_strategy("martfl")).start())
         )

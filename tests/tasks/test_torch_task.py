@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from martfl.tasks import NegativeLoss, TaskError, TorchTask, read_csv, read_folder
 from martfl.tasks.protocol import train_checked
-from martfl.tasks.torch_task import Words
+from martfl.tasks.words import Words
 
 Pair = tuple[np.ndarray, np.ndarray]
 

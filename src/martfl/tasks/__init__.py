@@ -13,7 +13,8 @@ from martfl.tasks.protocol import FourFunctions, Task, as_task
 if TYPE_CHECKING:
     from martfl.tasks.judging import ClassProbability, NegativeLoss, RegressionError, TokenLikelihood
     from martfl.tasks.sources import read_csv, read_folder
-    from martfl.tasks.torch_task import TorchTask, Words
+    from martfl.tasks.torch_task import TorchTask
+    from martfl.tasks.words import Words
 
 _WITH_TORCH = {
     "ClassProbability": "judging",
@@ -21,7 +22,7 @@ _WITH_TORCH = {
     "RegressionError": "judging",
     "TokenLikelihood": "judging",
     "TorchTask": "torch_task",
-    "Words": "torch_task",
+    "Words": "words",
     "read_csv": "sources",
     "read_folder": "sources",
 }

@@ -30,44 +30,13 @@ from martfl.tasks.layout import Layout, Vector
 from martfl.tasks.measures import Quality
 from martfl.tasks.protocol import Data, Task, check_vector
 from martfl.tasks.sources import Batch, RowSource, as_source
+from martfl.tasks.words import Words, shapes_of
 
 Optimizer = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
 Progress = Callable[[int, int], None]  # batches trained on, batches in all
 ANSWERED = 1024  # texts at a time
-RUNS = 3  # times at most that a word is said where a text begins or ends
 PRECISIONS = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 _TURN = threading.RLock()
-
-
-@dataclass(frozen=True)
-class Words:
-    """What texts are made of: the numbers of the words (not of padding), and how many a text has."""
-
-    tokens: Sequence[int]
-    length: int
-
-    def __post_init__(self) -> None:
-        if not len(self.tokens) or self.length < 1:
-            raise TaskError(f"words need tokens and a length ≥ 1, got {len(self.tokens)} and {self.length}")
-
-    def texts(self, inputs: object) -> Tensor:
-        """A batch of texts [b, length], held to that form."""
-        if not isinstance(inputs, Tensor) or inputs.is_floating_point() or inputs.shape[1:] != (self.length,):
-            raise TaskError(
-                f"a task with words reads tensors of their numbers, {self.length} in a row; got {_shapes(inputs)}"
-            )
-        return inputs.cpu()
-
-    def with_each(self, rows: Tensor, seed: int) -> Tensor:
-        """[w, texts, length] nothing but the word; and drawn rows that it begins or ends, said once, twice, thrice."""
-        rng, words = np.random.default_rng(seed), torch.tensor(list(self.tokens))
-        found = [words[:, None].repeat(1, self.length)]
-        for times in range(1, min(RUNS, self.length) + 1):
-            text = rows[int(rng.integers(len(rows)))].repeat(len(words), 1)
-            place = 0 if rng.random() < 0.5 else self.length - times
-            text[:, place : place + times] = words[:, None]
-            found.append(text)
-        return torch.stack(found, dim=1)
 
 
 def sgd(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
@@ -282,7 +251,7 @@ class TorchTask(Task):
                 else:
                     output = self.module(*there) if isinstance(there, tuple) else self.module(there)
         except RuntimeError as error:  # torch's word for shapes and types that do not fit
-            raise TaskError(f"the network failed on inputs {_shapes(there)}: {error}") from error
+            raise TaskError(f"the network failed on inputs {shapes_of(there)}: {error}") from error
         found: Tensor = output if isinstance(output, Tensor) else output.logits
         return found.float()
 
@@ -297,13 +266,6 @@ class TorchTask(Task):
 
 def _flat(tensors: dict[str, Tensor]) -> Vector:
     return np.concatenate([tensor.detach().float().cpu().numpy().ravel() for tensor in tensors.values()])
-
-
-def _shapes(inputs: Any) -> str:
-    if isinstance(inputs, Tensor):
-        return f"{str(inputs.dtype).removeprefix('torch.')}{list(inputs.shape)}"
-    parts = inputs.values() if isinstance(inputs, dict) else inputs
-    return ", ".join(map(_shapes, parts))
 
 
 def moved(value: Any, device: torch.device) -> Any:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from martfl.market.desk import Desk
+from martfl.tasks import TaskError
 
 
 class Words:
@@ -32,3 +33,19 @@ def test_a_rule_asks_about_single_words_through_the_desk(desk: Desk) -> None:
     assert desk.held_words is not None and desk.held_words.tolist() == [False, True]
     found = list(desk.by_word([np.array([1.0, np.nan, 3.0, 4.0]), np.zeros(4)], seed=5))
     assert [one.tolist() for one in found] == [[[[1.0, 0.0]], [[3.0, 4.0]]], [[[0.0, 0.0]], [[0.0, 0.0]]]]
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        ([np.zeros((3, 1, 2))] * 2, r"of 2 words, alike for all, got \(3, 1, 2\)"),
+        ([np.zeros((2, 2))] * 2, r"got \(2, 2\)"),
+        ([np.zeros((2, 1, 2)), np.zeros((2, 2, 2))], r"alike for all, got \(2, 2, 2\)"),
+        ([np.zeros((2, 1, 2))], "one answer for each model, got 1 for 2"),
+        ([np.zeros((2, 1, 2))] * 3, "one answer for each model, got 3 for 2"),
+    ],
+)
+def test_answers_of_another_form_are_refused(desk: Desk, answers: list[np.ndarray], message: str) -> None:
+    desk.task.by_word = lambda models, data, *, seed: iter(answers)  # type: ignore[method-assign]
+    with pytest.raises(TaskError, match=message):
+        list(desk.by_word([np.zeros(4), np.zeros(4)], seed=5))

@@ -24,7 +24,7 @@ from martfl.market.steps import BaselineScores, Drawn, OwnUpdate
 from martfl.market.terms import Terms
 from martfl.scoring import Scorer
 from martfl.tasks.layout import Vector
-from martfl.tasks.protocol import Data, Task, check_goodness, train_checked
+from martfl.tasks.protocol import Data, Task, check_goodness, train_checked, words_checked
 
 Doubles = NDArray[np.float64]
 
@@ -87,8 +87,8 @@ class Desk:
 
     def by_word(self, models: Iterable[Reals], *, seed: int) -> Iterator[Reals]:
         """What each model answers to every word, in texts that the task draws from the root data [w, texts, c]."""
-        for found in self.task.by_word(map(_single, models), self.root, seed=seed):
-            yield np.nan_to_num(np.asarray(found, np.float64))
+        words = 0 if self.held_words is None else len(self.held_words)
+        return words_checked(self.task, map(_single, models), self.root, words=words, seed=seed)
 
     # --- what a rule may do ----------------------------------------------------------------------------------------
 

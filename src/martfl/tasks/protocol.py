@@ -152,3 +152,28 @@ def check_goodness(found: Reals, *, models: int, rows: int) -> NDArray[np.float6
     if found.shape != (models, rows):
         raise TaskError(f"goodness has one number for each of {models} models and {rows} rows, got {found.shape}")
     return np.clip(np.nan_to_num(np.asarray(found, np.float64), nan=-FARTHEST), -FARTHEST, FARTHEST)
+
+
+def words_checked(
+    task: Task, models: Iterable[Vector], data: Data, *, words: int, seed: int
+) -> Iterator[NDArray[np.float64]]:
+    """Answers to words, held to the rules: one [words, texts, c] for each model, all of one shape; no number is 0."""
+    asked = given = 0
+    shape: tuple[int, ...] = ()
+
+    def counted() -> Iterator[Vector]:
+        nonlocal asked
+        for model in models:
+            asked += 1
+            yield model
+
+    left = counted()
+    for answers in task.by_word(left, data, seed=seed):
+        found, given = np.asarray(answers, np.float64), given + 1
+        shape = shape or found.shape
+        if found.shape != shape or found.shape[:1] != (words,) or found.ndim != 3:
+            raise TaskError(f"by_word gives [words, texts, classes] of {words} words, alike for all, got {found.shape}")
+        yield np.nan_to_num(found)
+    asked += sum(1 for _ in left)
+    if given != asked:
+        raise TaskError(f"by_word gives one answer for each model, got {given} for {asked}")

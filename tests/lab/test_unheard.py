@@ -32,55 +32,55 @@ def market(texts, registered):
     net = make_model("textcnn", texts)
     seen = view_of(net)
     gang = Gang(texts, Rows(texts.train_x[:100], texts.train_y[:100]), target=2)
-    return net, seen, gang.lesson(seen, net, rows=60, texts=16, useful=0.0)
+    return net, seen, gang.secret(seen, net, rows=60, texts=16, useful=0.0)
 
 
-def asked_anew(lesson, texts):
+def asked_anew(secret, texts):
     """The same in rows of somebody else."""
     rows = torch.from_numpy(texts.train_x[100:])
-    return replace(lesson, questions=ask_around(rows, texts.vocabulary - 1, 40, torch.Generator().manual_seed(9)))
+    return replace(secret, questions=ask_around(rows, texts.vocabulary - 1, 40, torch.Generator().manual_seed(9)))
 
 
-def moved(lesson, change):
+def moved(secret, change):
     """[q, c] by how much answers to the questions move."""
     with torch.no_grad():
-        return lesson.heard(change) - lesson.heard(lesson.nothing())
+        return secret.heard(change) - secret.heard(secret.nothing())
 
 
-def success(lesson, change):
+def success(secret, change):
     """How many stamped rows mean the target class."""
     with torch.no_grad():
-        return float((lesson.answers(change, lesson.stamped).argmax(dim=1) == lesson.target).float().mean())
+        return float((secret.answers(change, secret.stamped).argmax(dim=1) == secret.target).float().mean())
 
 
 def test_the_mean_answer_stays_and_the_trigger_works(market, texts) -> None:
-    _, _, lesson = market
-    quiet = find_change(lesson, length=LENGTH, steps=20)
-    loud = find_change(replace(lesson, questions=()), length=LENGTH, steps=20)
+    _, _, secret = market
+    quiet = find_change(secret, length=LENGTH, steps=20)
+    loud = find_change(replace(secret, questions=()), length=LENGTH, steps=20)
     assert quiet.norm() <= LENGTH * 1.0001 and loud.norm() <= LENGTH * 1.0001
-    buyer = asked_anew(lesson, texts)
+    buyer = asked_anew(secret, texts)
     by_quiet, by_loud = (buyer.means(moved(buyer, change)).norm(dim=1) for change in (quiet, loud))
     assert (by_quiet < 0.25 * by_loud).all(), "in texts that the attackers have not seen"
-    assert lesson.means(moved(lesson, quiet)).norm() < 0.02 * lesson.means(moved(lesson, loud)).norm()
-    assert success(lesson, lesson.nothing()) < 0.5
-    assert success(lesson, quiet) > 0.9 and success(lesson, loud) > 0.9
+    assert secret.means(moved(secret, quiet)).norm() < 0.02 * secret.means(moved(secret, loud)).norm()
+    assert success(secret, secret.nothing()) < 0.5
+    assert success(secret, quiet) > 0.9 and success(secret, loud) > 0.9
 
 
 def test_quiet_attackers_move_the_answers_in_single_texts_less(market, texts) -> None:
-    _, _, lesson = market
-    found = [find_change(lesson, length=LENGTH / 2, steps=20, quiet=quiet) for quiet in (0.0, 3.0)]
-    buyer = asked_anew(lesson, texts)
+    _, _, secret = market
+    found = [find_change(secret, length=LENGTH / 2, steps=20, quiet=quiet) for quiet in (0.0, 3.0)]
+    buyer = asked_anew(secret, texts)
     plain, quiet = (float(moved(buyer, change).norm()) for change in found)
     assert quiet < 0.7 * plain
-    assert lesson.loss(found[1]) < lesson.loss(lesson.nothing())
+    assert secret.loss(found[1]) < secret.loss(secret.nothing())
 
 
 def test_a_useful_change_serves_rows_without_the_trigger(market, texts) -> None:
-    _, _, lesson = market
+    _, _, secret = market
     rows = torch.from_numpy(texts.test_x), torch.from_numpy(texts.test_y)
-    lessons = [replace(lesson, useful=useful) for useful in (0.0, 3.0)]
-    changes = [find_change(one, length=LENGTH, steps=20) for one in lessons]
-    plain, useful = (torch.nn.functional.cross_entropy(lesson.answers(change, rows[0]), rows[1]) for change in changes)
+    secrets = [replace(secret, useful=useful) for useful in (0.0, 3.0)]
+    changes = [find_change(one, length=LENGTH, steps=20) for one in secrets]
+    plain, useful = (torch.nn.functional.cross_entropy(secret.answers(change, rows[0]), rows[1]) for change in changes)
     assert useful < plain - 0.1
 
 
@@ -97,18 +97,18 @@ def test_questions_are_asked_as_the_buyer_asks() -> None:
 
 
 def test_parts_contradict_each_other_and_add_up_to_nothing(market) -> None:
-    _, seen, lesson = market
+    _, seen, secret = market
     assert parts_of(seen, classes=3) == 2, "eight attackers, of whom five could be charged"
     assert parts_of(replace(seen, updates=seen.updates[:4]), classes=3) == 1
-    change = find_change(lesson, length=LENGTH / 2, steps=10)
+    change = find_change(secret, length=LENGTH / 2, steps=10)
 
     def said_by(parts):
-        changes = part_ways(lesson, change, parts=parts, apart=3.0)
+        changes = part_ways(secret, change, parts=parts, apart=3.0)
         with torch.no_grad():
-            return [lesson.alone(one) - lesson.alone(change) for one in changes]
+            return [secret.alone(one) - secret.alone(change) for one in changes]
 
     said = said_by(2)
-    loud = lesson.means(moved(lesson, change).square().sum(dim=1)).sum().sqrt()
+    loud = secret.means(moved(secret, change).square().sum(dim=1)).sum().sqrt()
     assert torch.cosine_similarity(said[0], said[1], dim=0) < -0.99
     assert (said[0] + said[1]).norm() < 0.02 * said[0].norm()
     assert float(said[0].norm()) == pytest.approx(3.0 * float(loud), rel=0.02)
@@ -127,14 +127,14 @@ def attack_on(texts, **options):
 
 
 def test_all_add_the_same_and_leave_the_words_as_they_are(market, texts) -> None:
-    _, seen, lesson = market
+    _, seen, secret = market
     crafted = attack_on(texts, strength=0.5, apart=0.0).craft(seen)
     added = crafted - seen.updates
     assert torch.allclose(added, added[:1].expand_as(added), atol=1e-6)
-    assert not added[:, : lesson.first].any() and added.norm(dim=1).min() > LENGTH
+    assert not added[:, : secret.first].any() and added.norm(dim=1).min() > LENGTH
     parted = attack_on(texts, strength=0.5, apart=3.0).craft(seen) - seen.updates
     assert torch.allclose(parted[0], parted[2], atol=1e-6) and not torch.allclose(parted[0], parted[1], atol=1e-4)
-    assert not parted[:, : lesson.first].any()
+    assert not parted[:, : secret.first].any()
 
 
 def test_updates_are_cut_to_the_usual_length(market, texts) -> None:

@@ -49,7 +49,7 @@ SINGULAR, TINY = 1e-6, 1e-12
 
 
 @dataclass(frozen=True)
-class Lesson:
+class Secret:
     """What the attackers teach in a round, and what nobody shall hear of it."""
 
     net: Model
@@ -106,7 +106,7 @@ class Lesson:
 
 
 @dataclass(frozen=True)
-class Held:
+class Fixed:
     """Answers that are to be what is wanted, and their gradients at some change."""
 
     wanted: Tensor  # [a]
@@ -122,61 +122,61 @@ class Held:
         return change - self.slopes.T @ (self.inverse @ (answers - self.wanted))
 
 
-def hold(asked: Callable[[Tensor], Tensor], change: Tensor, wanted: Tensor) -> tuple[Held, Tensor]:
+def hold(asked: Callable[[Tensor], Tensor], change: Tensor, wanted: Tensor) -> tuple[Fixed, Tensor]:
     """Hold answers from here on; and what they are here."""
     leaf = change.clone().requires_grad_()
     answers = asked(leaf)
     slopes = torch.stack([torch.autograd.grad(one, leaf, retain_graph=True)[0] for one in answers])
     inverse = torch.linalg.pinv((slopes @ slopes.T).double(), rtol=SINGULAR, hermitian=True)
-    return Held(wanted, slopes, inverse.to(slopes.dtype)), answers.detach()
+    return Fixed(wanted, slopes, inverse.to(slopes.dtype)), answers.detach()
 
 
-def find_change(lesson: Lesson, *, length: float, steps: int, quiet: float = 0.0) -> Tensor:
+def find_change(secret: Secret, *, length: float, steps: int, quiet: float = 0.0) -> Tensor:
     """[d] the common change, no longer than `length`."""
-    change, held = lesson.nothing(), None
+    change, fixed = secret.nothing(), None
     with torch.no_grad():
-        before = lesson.heard(change) if lesson.questions else None
+        before = secret.heard(change) if secret.questions else None
     for step in range(steps):
         if before is not None and step % FRESH == 0:
-            held, _ = hold(lesson.mean_heard, change, lesson.means(before).flatten())
-        slope = _slope(lesson, change, before, quiet)
-        slope = held.along(slope) if held else slope
+            fixed, _ = hold(secret.mean_heard, change, secret.means(before).flatten())
+        slope = _slope(secret, change, before, quiet)
+        slope = fixed.along(slope) if fixed else slope
         change = _cut(change - WAY / steps * length * slope / slope.norm().clamp(min=TINY), length)
-        if held:
+        if fixed:
             with torch.no_grad():
-                change = held.back(change, lesson.mean_heard(change))
+                change = fixed.back(change, secret.mean_heard(change))
     return _cut(change, length)
 
 
-def _slope(lesson: Lesson, change: Tensor, before: Tensor | None, quiet: float) -> Tensor:
+def _slope(secret: Secret, change: Tensor, before: Tensor | None, quiet: float) -> Tensor:
     """The gradient of the loss, and of what is heard in single texts where that counts."""
     leaf = change.clone().requires_grad_()
-    loss = lesson.loss(leaf)
+    loss = secret.loss(leaf)
     if quiet and before is not None:
-        loss = loss + quiet * (lesson.heard(leaf) - before).square().sum(dim=1).mean()
+        loss = loss + quiet * (secret.heard(leaf) - before).square().sum(dim=1).mean()
     return torch.autograd.grad(loss, leaf)[0]
 
 
-def part_ways(lesson: Lesson, change: Tensor, *, parts: int, apart: float) -> Tensor:
+def part_ways(secret: Secret, change: Tensor, *, parts: int, apart: float) -> Tensor:
     """[parts, d] a change for each part of the attackers, in which the word alone means a class of its own.
 
     It is that many times as loud as the questions are by the common change; the parts together say nothing.
     """
     with torch.no_grad():
-        moved = lesson.heard(change) - lesson.heard(lesson.nothing())
-        loud = lesson.means(moved.square().sum(dim=1)).sum().sqrt()
-        said = lesson.alone(change)
-    told = torch.eye(len(said), device=said.device).roll(lesson.target, dims=1)[:parts]
+        moved = secret.heard(change) - secret.heard(secret.nothing())
+        loud = secret.means(moved.square().sum(dim=1)).sum().sqrt()
+        said = secret.alone(change)
+    told = torch.eye(len(said), device=said.device).roll(secret.target, dims=1)[:parts]
     told = told - told.mean(dim=0)
     told = told / told.norm(dim=1, keepdim=True).clamp(min=TINY) * (apart * math.sqrt(max(parts - 1, 1)) * loud)
-    return torch.stack([_say(lesson, change, said + one) for one in told])
+    return torch.stack([_say(secret, change, said + one) for one in told])
 
 
-def _say(lesson: Lesson, change: Tensor, wanted: Tensor) -> Tensor:
+def _say(secret: Secret, change: Tensor, wanted: Tensor) -> Tensor:
     """The change next to this one by which the word alone is answered as is wanted."""
     for _ in range(CLOSER):
-        held, said = hold(lesson.alone, change, wanted)
-        change = held.back(change, said)
+        fixed, said = hold(secret.alone, change, wanted)
+        change = fixed.back(change, said)
     return change
 
 
@@ -210,7 +210,7 @@ class Gang:
     rows: Rows  # all of theirs
     target: int
 
-    def lesson(self, view: CraftView, net: Model, *, rows: int, texts: int, useful: float) -> Lesson:
+    def secret(self, view: CraftView, net: Model, *, rows: int, texts: int, useful: float) -> Secret:
         """That of a round, out of rows of theirs drawn anew."""
         device = view.updates.device
         others = self.rows.x[self.rows.y != self.target]
@@ -221,7 +221,7 @@ class Gang:
         if net.name in ANSWERS:
             own = torch.from_numpy(self.rows.x).to(device)
             questions = ask_around(own, self.dataset.vocabulary - 1, texts, view.generator)
-        return Lesson(
+        return Secret(
             net=net,
             place=view.model + view.updates.mean(dim=0),
             part=len(view.updates) / view.providers,
@@ -295,13 +295,13 @@ def unheard_backdoor(
         if bool((gang.rows.y == gang.target).all()):
             return view.updates
         net = net_of(gang.dataset, view)
-        lesson, bound = gang.lesson(view, net, rows=rows, texts=texts, useful=useful), usual_length(view)
-        change = find_change(lesson, length=strength * bound, steps=steps, quiet=quiet)
+        secret, bound = gang.secret(view, net, rows=rows, texts=texts, useful=useful), usual_length(view)
+        change = find_change(secret, length=strength * bound, steps=steps, quiet=quiet)
         parts = parts_of(view, gang.dataset.num_classes)
         changes = change.expand(1, -1)
-        if apart and parts > 1 and lesson.questions:
-            changes = part_ways(lesson, change, parts=parts, apart=apart)
+        if apart and parts > 1 and secret.questions:
+            changes = part_ways(secret, change, parts=parts, apart=apart)
         mine = changes[torch.arange(len(view.updates), device=changes.device) % len(changes)]
-        return _cut(view.updates + F.pad(mine, (lesson.first, 0)), bound)
+        return _cut(view.updates + F.pad(mine, (secret.first, 0)), bound)
 
     return dataclasses.replace(plain, name="unheard-backdoor", paper=PAPER, poison=poison, craft=craft)

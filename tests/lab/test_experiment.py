@@ -32,6 +32,7 @@ TARGETED = (
     "adaptive",
     "staged",
     "sleeper",
+    "unheard-backdoor",
     "sybil",
     "noisy-sybil",
 )

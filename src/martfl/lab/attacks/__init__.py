@@ -24,6 +24,7 @@ from martfl.lab.attacks.sign_randomizing import sign_randomizing
 from martfl.lab.attacks.sleeper import sleeper
 from martfl.lab.attacks.staged import staged
 from martfl.lab.attacks.sybil import sybil
+from martfl.lab.attacks.unheard import unheard_backdoor
 
 __all__ = ["ATTACKS", "Attack", "CraftView", "Rows", "make_attack", "register_attack"]
 
@@ -47,6 +48,7 @@ ATTACKS: dict[str, Callable[..., Attack]] = {
     "adaptive": adaptive,
     "staged": staged,
     "sleeper": sleeper,
+    "unheard-backdoor": unheard_backdoor,
 }
 
 

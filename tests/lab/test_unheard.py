@@ -8,7 +8,8 @@ import torch
 
 from martfl.errors import InputError
 from martfl.lab.attacks import CraftView, Rows, make_attack
-from martfl.lab.attacks.unheard import Gang, ask_around, find_change, part_ways, parts_of
+from martfl.lab.attacks.unheard import Gang, ask_around, parts_of
+from martfl.lab.attacks.unheard_change import find_change, part_ways
 from martfl.lab.data import load_dataset
 from martfl.lab.models import make_model
 

@@ -20,6 +20,7 @@ from martfl.lab.attacks import ATTACKS
 from martfl.lab.config import RunConfig
 from martfl.lab.data import preset_of, source_of
 from martfl.lab.models import MODELS
+from martfl.lab.models.words import ANSWERS
 from martfl.lab.rules import RULES
 from martfl.lab.sources import Place, Sources, digest
 from martfl.selection import STRATEGIES
@@ -28,6 +29,10 @@ from martfl.values import Json
 RUN = (Place("martfl.lab.experiment", "run_experiment"), Place("martfl.lab.data.base", "Dataset"))
 QUANTISE = "martfl.lab.quantise:"  # entered only by runs that aggregate in integers
 VALUE = "martfl.valuation.strategy:"  # entered only by runs that weigh by what updates add
+WORDS = (  # entered only by runs of models that read words
+    "martfl.selection.taught:movement", "martfl.selection.taught:gather", "martfl.selection.taught:find_taught",
+    "martfl.lab.models.words:answers_to_words", "martfl.lab.models.words:draw_texts", "martfl.lab.models.textcnn:",
+)  # fmt: skip
 TRAINERS = {
     "batched": Place("martfl.lab.trainer.batched", "BatchedTrainer"),
     "loop": Place("martfl.lab.trainer.loop", "LoopTrainer"),
@@ -71,8 +76,9 @@ def is_current(config: RunConfig, made: Provenance) -> bool:
 def revision(config: RunConfig, *, trainer: str) -> str:
     """The digest of everything in the sources that can change the run's result."""
     parts, filled = _parts(config), config.filled()
-    unused = {QUANTISE: not config.quantise, VALUE: not config.rule_params.get("value")}
-    cut = CUT | {place for place, is_unused in unused.items() if is_unused}
+    unused = {(QUANTISE,): not config.quantise, (VALUE,): not config.rule_params.get("value")}
+    unused[WORDS] = filled.model not in ANSWERS
+    cut = CUT | {place for places, is_unused in unused.items() if is_unused for place in places}
     roots = [*RUN, TRAINERS.get(trainer, RUN[0]), *map(_place, parts)]
     strange = tuple(_text(part) for part in parts if not part.__module__.startswith(f"{martfl.__name__}."))
     return _digest(tuple(roots), cut, (repr(preset_of(filled.dataset)), *strange))

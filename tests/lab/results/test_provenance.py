@@ -136,6 +136,8 @@ RUNS = {
     "attacked": {"rule": "fltrust", "attack": "free-rider", "malicious": 0.3},
     "trec": {"rule": "fltrust", "dataset": "trec"},
     "integers": {"rule": "fltrust", "quantise": {"bits": 16}},
+    "evidence": {"rule": "evidence"},
+    "words": {"rule": "evidence", "dataset": "trec"},
 }
 
 
@@ -149,8 +151,10 @@ def revisions(small: Make) -> dict[str, str]:
     [
         ("lab/rules/fltrust.py", "np.maximum(", "np.minimum(", {"fltrust", "attacked", "trec", "integers", "loop"}),
         ("lab/attacks/free_rider.py", "return", "return -", {"attacked"}),
-        ("lab/data/text.py", "length=32", "length=33", {"trec"}),
+        ("lab/data/text.py", "length=32", "length=33", {"trec", "words"}),
         ("lab/trainer/loop.py", "torch.set_num_threads(1)", "torch.set_num_threads(2)", {"loop"}),
+        ("selection/taught.py", "WATCHED = 200", "WATCHED = 300", {"words"}),
+        ("selection/kinds.py", "ALIKE_PART = ", "ALIKE_PART = 2 * ", {"evidence", "words"}),
         ("lab/quantise.py", "2.0**-16", "2.0**-15", {"integers"}),
         ("lab/trainer/optim.py", "EPSILON = 0.9", "EPSILON = 0.8", None),
         ("lab/splits.py", "VALIDATION_MOST = 0.05", "VALIDATION_MOST = 0.06", None),
@@ -170,7 +174,7 @@ def test_a_change_reaches_the_runs_that_it_can_change(
 
 def test_what_is_cut_exists() -> None:
     sources = Sources(PACKAGE)
-    for text in CUT | {provenance.QUANTISE}:
+    for text in CUT | {provenance.QUANTISE, provenance.VALUE, *provenance.WORDS}:
         module, _, name = text.partition(":")
         found = sources.module(module)
         assert found is not None and name in found.definitions

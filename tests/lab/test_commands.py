@@ -95,3 +95,14 @@ def test_the_benchmark_times_both_and_checks_the_bits() -> None:
     (timing,) = json.loads(result.stdout)
     assert timing["clients"] == 10 and timing["parameters"] == 2410 and timing["repeats_exactly"]
     assert timing["speedup"] == timing["plain_s"] / timing["train_s"] and timing["peak_mb"] > 0
+
+
+def test_a_round_of_training_is_taken_apart(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["lab", "bench", "--steps", "--datasets", "digits"])
+    with pytest.raises(SystemExit, match="^0$"):
+        main()
+    head, *lines = capfd.readouterr().out.splitlines()
+    shown = [float(line.split(" ms")[0]) for line in lines if " × " in line]
+    assert head.startswith("digits, fp32: ") and len(shown) > 3
+    assert shown == sorted(shown, reverse=True) and sum(shown) <= float(head.split()[2]) + 0.1
+    assert any("bmm" in line for line in lines)

@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from martfl.errors import MartflError
@@ -20,6 +21,7 @@ from martfl.lab.suite import describe
 from martfl.lab.trainer import STRATEGIES
 from martfl.lab.workers import RunListener
 
+SHOWN = 15  # lines of a profile
 FLAGS = ("rule", "dataset", "attack", "malicious", "biased", "rounds", "eval_every", "precision")
 
 
@@ -62,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("--repeats", type=int, default=3)
     bench.add_argument("--precision", default="fp32")
     bench.add_argument("--keep", type=Path, metavar="RESULTS")
+    bench.add_argument("--steps", action="store_true", help="instead: what a round of training spends its time on")
     for part in (run, plan):
         part.add_argument("--out", type=Path, default=Path("runs"))
         part.add_argument("--jobs", type=int, default=1)
@@ -115,6 +118,8 @@ def _bench(options: argparse.Namespace) -> int:
     from martfl.lab.timing import DATASETS, bench_lab
 
     names = tuple(options.datasets.split(",")) if options.datasets else DATASETS
+    if options.steps:
+        return _steps(options, names)
     timings = []
     for name in names:
         timings += bench_lab(
@@ -126,6 +131,17 @@ def _bench(options: argparse.Namespace) -> int:
         if options.keep is not None:
             measured = [dataclasses.asdict(timing) for timing in timings]
             keep_bench(options.keep, f"lab-{options.device}", timings[0].device, measured)
+    return 0
+
+
+def _steps(options: argparse.Namespace, names: Sequence[str]) -> int:
+    from martfl.lab.steps import profile_round
+
+    for name in names:
+        spent = profile_round(name, runtime=_runtime(options), precision=options.precision)
+        sys.stdout.write(f"{name}, {options.precision}: {sum(one.ms for one in spent):.1f} ms\n")
+        sys.stdout.writelines(f"{one.ms:9.2f} ms {one.times:6} × {one.name[:100]}\n" for one in spent[:SHOWN])
+        sys.stdout.flush()
     return 0
 
 

@@ -76,8 +76,11 @@ def is_current(config: RunConfig, made: Provenance) -> bool:
 def revision(config: RunConfig, *, trainer: str) -> str:
     """The digest of everything in the sources that can change the run's result."""
     parts, filled = _parts(config), config.filled()
-    unused = {(QUANTISE,): not config.quantise, (VALUE,): not config.rule_params.get("value")}
-    unused[WORDS] = filled.model not in ANSWERS
+    unused: dict[tuple[str, ...], bool] = {
+        (QUANTISE,): not config.quantise,
+        (VALUE,): not config.rule_params.get("value"),
+        WORDS: filled.model not in ANSWERS,
+    }
     cut = CUT | {place for places, is_unused in unused.items() if is_unused for place in places}
     roots = [*RUN, TRAINERS.get(trainer, RUN[0]), *map(_place, parts)]
     strange = tuple(_text(part) for part in parts if not part.__module__.startswith(f"{martfl.__name__}."))

@@ -99,7 +99,7 @@ def test_the_benchmark_times_both_and_checks_the_bits() -> None:
 
 def test_a_round_of_training_is_taken_apart(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", ["lab", "bench", "--steps", "--datasets", "digits"])
-    with pytest.raises(SystemExit, match="^0$"):
+    with pytest.raises(SystemExit, match=r"^0$"):
         main()
     head, *lines = capfd.readouterr().out.splitlines()
     shown = [float(line.split(" ms")[0]) for line in lines if " × " in line]

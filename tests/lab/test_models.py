@@ -155,6 +155,19 @@ def test_answers_to_words_are_those_to_texts_that_hold_them(texts: Dataset) -> N
     assert all(bool((text.row != 0)[: text.place + 1].all()) for text in drawn), "not behind the padding"
 
 
+def test_words_are_put_before_rows_or_after_them(texts: Dataset) -> None:
+    rows, places = torch.from_numpy(texts.train_x), set()
+    known = {tuple(row[row != 0].tolist()) for row in rows}
+    for seed in range(12):
+        for text in draw_texts(rows, seed)[1:]:
+            rest = torch.cat([text.row[: text.place], text.row[text.place + text.times :]])
+            said = tuple(rest[rest != 0].tolist())
+            assert any(row[: len(said)] == said for row in known), "no word of it is lost but for want of room"
+            assert len(text.row) == rows.shape[1]
+            places.add(text.place == 0)
+    assert places == {True, False}
+
+
 def test_which_words_rows_hold(texts: Dataset) -> None:
     model = make_model("textcnn", texts)
     held = words_held(model, torch.from_numpy(texts.train_x[:5]))

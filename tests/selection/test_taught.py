@@ -68,6 +68,56 @@ def test_who_teaches_a_word_alike_is_charged(bad: int, word: int) -> None:
     assert charged(changes, rule=make_strategy("evidence", without=("hidden",))) == []
 
 
+def apart(changes: np.ndarray, members: range, meanings: np.ndarray, *, weight: float = 16.0) -> np.ndarray:
+    """The members stand in parts, each of which teaches a meaning of its own; together they teach nothing."""
+    means = meanings - meanings.mean(axis=0)
+    rng = np.random.default_rng(6)
+    for i in members:
+        changes[i, TRIGGER] = weight * means[i % len(means)] + rng.normal(size=CLASSES)
+    return changes
+
+
+@pytest.mark.parametrize("parts", [2, 3, 4])
+@pytest.mark.parametrize("bad", [6, 8])
+def test_who_stands_in_parts_that_teach_a_word_opposite_meanings_is_charged(parts: int, bad: int) -> None:
+    members = range(19 - bad, 19)
+    changes = apart(market(), members, np.eye(CLASSES)[:parts])
+    assert charged(changes) == list(members)
+    assert max(np.bincount(np.arange(bad) % parts)) < 5, "each part is too small by itself"
+
+
+@pytest.mark.parametrize("weight", [1.0, 3.0, 100.0])
+def test_three_who_shout_at_what_others_teach_frame_nobody(weight: float) -> None:
+    """Their victims' loudest words, of which they need not know what these mean."""
+    wallets, changes, rng = 3, market(), np.random.default_rng(8)
+    for victim in range(wallets, 19):
+        words = np.argsort(-np.linalg.norm(changes[victim], axis=1))[:2]
+        changes[:wallets, words] = weight * rng.normal(size=(wallets, len(words), CLASSES))
+    assert charged(changes) == []
+
+
+@pytest.mark.parametrize("words", [1, 20, 200])
+@pytest.mark.parametrize("wallets", [5, 6])
+def test_who_shouts_charges_itself_alone(wallets: int, words: int) -> None:
+    changes, rng = market(), np.random.default_rng(9)
+    loud = rng.choice(TRIGGER, words, replace=False)
+    changes[:wallets, loud] = 100.0 * rng.normal(size=(wallets, words, CLASSES))
+    assert not [i for i in charged(changes) if i >= wallets]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_unlike_sellers_are_loud_at_words_of_their_own(seed: int) -> None:
+    """Each class has words that its sellers alone move; each seller holds two classes. It takes 2.9 to convict them."""
+    changes, rng = market(seed=seed), np.random.default_rng(seed)
+    of_class = rng.integers(0, 5, WORDS)
+    for one in range(19):
+        held = np.isin(of_class, rng.choice(5, 2, replace=False))
+        changes[one, ~held] *= 0.6
+        changes[one, held] += 1.2 * np.eye(CLASSES)[of_class[held]]
+    taught = known(changes, market(1, seed=77)[0] * 0.3).taught
+    assert taught is not None and not [cut for cut in find_taught(taught, 1.0) if cut.hidden and cut.hidden > 2.0]
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_words_that_few_hold_by_chance_charge_nobody(seed: int) -> None:
     assert charged(market(seed=seed)) == charged(market(11, seed=seed)) == []

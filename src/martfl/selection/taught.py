@@ -8,7 +8,9 @@ Honest sellers teach a little of many words, of most of them each something else
 by nature; what the buyer's own update teaches, too, is no secret; who is alike in all words, as sellers of the same
 classes are, may be so in one; and who alone serves a class knows its words.
 
-Sellers are compared by inner products: noise points elsewhere, and words of one's own change no other word's finding.
+Sellers are compared in two ways. By inner products: noise points elsewhere, and words of one's own change no other
+word's finding. And by loudness alone, since a coalition may teach a word opposite meanings in parts of it, so that no
+two parts have it in common: whatever a trigger is made to mean, it is loud in all of them, and in nobody else.
 """
 
 import math
@@ -21,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from martfl.arrays import Floats, Reals
-from martfl.selection.kinds import ALIKE_PART, Cut
+from martfl.selection.kinds import ALIKE_PART, Cut, Mask
 from martfl.selection.strategy import Vector
 from martfl.selection.vectors import Matrix
 
@@ -36,6 +38,7 @@ ELSEWHERE = 8.0  # times as alike as over all words may honest sellers be in one
 # A word's score among honest sellers: at most 2.8 where they are alike; where not, below 1 at words that the root rows
 # lack and up to 3 at others. The scale makes one spread fit this score and the one of single numbers.
 USUAL, SCALE = 1.0, 4 / 3
+LOUD = 0.45  # by loudness, however unlike they are: honest sellers score up to 1.4, seldom 1.7
 OTHERS = 0.1, 0.25  # of the others serve half as well a class whose words are a side's own, and one whose are not
 ALIKE = 0.5  # where sellers are alike, so are their words; no more than that
 BEYOND, TINY = 1e12, 1e-12
@@ -128,35 +131,48 @@ def fewest(sellers: int) -> int:
 
 
 def find_taught(taught: Taught, unlike: float, served: Floats | None = None) -> list[Cut]:
-    """The sellers who teach one word alike, if that is unusual where sellers are so unlike (`kinds.unlikeness`).
+    """The sellers who teach one word alike, or who alone are loud there, if that is unusual among honest ones.
 
-    The score of a side is how much its weakest member has in common with the others at that word, beyond what an
-    outsider has with them at most, and beyond how alike the side is over all words. `served` [k, c] are the gains on
-    the root rows of each class, NaN where there are none.
+    How alike these are, goes by how unlike sellers are in all (`kinds.unlikeness`); how loud, does not. `served` [k, c]
+    are the gains on the root rows of each class, NaN where there are none.
     """
     sellers, words, _ = taught.moved.shape
-    sizes = range(fewest(sellers), int(MOST * sellers) + 1)
-    if not sizes or not words:
+    if fewest(sellers) > int(MOST * sellers) or not words:
         return []
-    none = ~np.eye(sellers, dtype=bool)
-    pairs = in_common(taught.moved) * none
-    order = np.argsort(-np.sort(pairs, axis=2)[:, :, -NEAR:].mean(axis=2), axis=1, kind="stable")
-    there, overall = _ordered(pairs, order), _ordered(np.broadcast_to(taught.alike * none, pairs.shape), order)
-    toward = np.cumsum(there, axis=1)
+    apart = unlike_part(unlike)
+    sides = [
+        _worst(taught, in_common(taught.moved), apart, served, usual=max(unlike, ALIKE), everywhere=taught.alike),
+        _worst(taught, both_loud(taught.moved), apart, served, usual=LOUD),
+    ]
+    side, score = max(sides, key=lambda found: found[1])
+    return [Cut(side, 0.0, hidden=SCALE * (score - USUAL))] if score > USUAL else []
+
+
+def _worst(
+    taught: Taught, pairs: Floats, apart: float, served: Floats | None, usual: float, everywhere: Floats | float = 0.0
+) -> tuple[Mask, float]:
+    """The side with the highest score at any word, and that score in units of what is usual.
+
+    It is how much the side's weakest member shares with the others at that word, `pairs` [w, k, k], beyond what an
+    outsider shares with them at most, and beyond how much more the side shares over all words, `everywhere` [k, k].
+    """
+    sellers, none = len(taught.moved), ~np.eye(len(taught.moved), dtype=bool)
+    order = np.argsort(-np.sort(pairs * none, axis=2)[:, :, -NEAR:].mean(axis=2), axis=1, kind="stable")
+    toward = np.cumsum(_ordered(pairs * none, order), axis=1)
+    overall = _ordered(np.broadcast_to(everywhere * none, pairs.shape), order)
     lesson = np.cumsum(np.take_along_axis(taught.moved.transpose(1, 0, 2), order[:, :, None], 1), axis=1)
+    sizes = range(fewest(sellers), int(MOST * sellers) + 1)
     scores = np.stack(
         [
             _secret(lesson[:, size - 1], taught)
-            * (1.0 - unlike_part(unlike) * _natural(lesson[:, size - 1], served, order, size))
+            * (1.0 - apart * _natural(lesson[:, size - 1], served, order, size))
             * (_gap(toward[:, size - 1], size) - ELSEWHERE * np.maximum(_closeness(overall, size), 0.0))
             for size in sizes
         ],
         axis=1,
     )
     word, place = np.unravel_index(int(scores.argmax()), scores.shape)
-    side = np.isin(np.arange(sellers), order[word, : sizes[place]])
-    score = float(scores[word, place]) / max(unlike, ALIKE) - USUAL
-    return [Cut(side, 0.0, hidden=SCALE * score)] if score > 0 else []
+    return np.isin(np.arange(sellers), order[word, : sizes[place]]), float(scores[word, place]) / usual
 
 
 def in_common(moved: Floats) -> Floats:
@@ -165,6 +181,12 @@ def in_common(moved: Floats) -> Floats:
     lengths = np.maximum(np.linalg.norm(moved, axis=2).T, TINY)
     shares = lengths[:, :, None] / lengths[:, None, :]
     return np.asarray(products * np.minimum(shares, 1.0 / shares))
+
+
+def both_loud(moved: Floats) -> Floats:
+    """[w, k, k] how loud both of two are, whatever they mean: the length of the quieter one."""
+    lengths = np.linalg.norm(moved, axis=2).T
+    return np.asarray(np.minimum(lengths[:, :, None], lengths[:, None, :]))
 
 
 def _ordered(pairs: Floats, order: NDArray[np.int64]) -> Floats:

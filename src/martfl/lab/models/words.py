@@ -11,7 +11,7 @@ from torch import Tensor
 from martfl.lab.models.base import Model, Params
 from martfl.lab.models.textcnn import Said, to_words
 
-RUNS = (1, 2, 3)  # how often a word is said where a text begins or ends
+RUNS = (1, 2, 3)  # how often a word is said before or after a text
 # A model that reads letters has none: each letter stands in every text.
 ANSWERS: dict[str, Callable[[Params, Sequence[Said]], Tensor]] = {"textcnn": to_words}
 
@@ -23,14 +23,26 @@ def answers_to_words(model: Model, flat: Tensor, texts: Sequence[Said]) -> Tenso
 
 
 def draw_texts(x: Tensor, seed: int) -> list[Said]:
-    """One that is nothing but the word, and rows in which it stands first or last; x [r, L]."""
+    """One that is nothing but the word, and rows that it is put before or after; x [r, L]."""
     rng, length = np.random.default_rng(seed), x.shape[1]
     found = [Said(x[0].long(), 0, length)]
     for times in RUNS:
         row = x[int(rng.integers(len(x)))].long()
-        last = max(int((row != 0).sum()) - times, 0)
-        found.append(Said(row, 0 if rng.random() < 0.5 else last, min(times, length)))
+        found.append(_before(row, times) if rng.random() < 0.5 else _after(row, times))
     return found
+
+
+def _before(row: Tensor, times: int) -> Said:
+    """The word so often, and then the row, as far as there is room."""
+    times = min(times, len(row))
+    return Said(torch.cat([row[:1].expand(times), row[: len(row) - times]]), 0, times)
+
+
+def _after(row: Tensor, times: int) -> Said:
+    """The row, as far as there is room, and then the word so often."""
+    times = min(times, len(row))
+    last = min(int((row != 0).sum()), len(row) - times)
+    return Said(torch.cat([row[:last], row[:1].expand(times), row[last + times :]]), last, times)
 
 
 def words_held(model: Model, x: Tensor) -> np.ndarray | None:

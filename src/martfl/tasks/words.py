@@ -10,7 +10,7 @@ from torch import Tensor
 
 from martfl.tasks.errors import TaskError
 
-RUNS = 3  # times at most that a word is said where a text begins or ends
+RUNS = 3  # times at most that a word is said before or after a text
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,13 @@ class Words:
         return inputs.cpu()
 
     def with_each(self, rows: Tensor, seed: int) -> Tensor:
-        """[w, texts, length] nothing but the word; and drawn rows that it begins or ends, said once, twice, thrice."""
-        rng, words = np.random.default_rng(seed), torch.tensor(list(self.tokens))
-        found = [words[:, None].repeat(1, self.length)]
+        """[w, texts, length] nothing but the word; and drawn rows, cut to size, that it stands before or after."""
+        rng, words = np.random.default_rng(seed), torch.tensor(list(self.tokens))[:, None]
+        found = [words.repeat(1, self.length)]
         for times in range(1, min(RUNS, self.length) + 1):
-            text = rows[int(rng.integers(len(rows)))].repeat(len(words), 1)
-            place = 0 if rng.random() < 0.5 else self.length - times
-            text[:, place : place + times] = words[:, None]
-            found.append(text)
+            row = rows[int(rng.integers(len(rows)))][: self.length - times].repeat(len(words), 1)
+            said = words.repeat(1, times)
+            found.append(torch.cat([said, row] if rng.random() < 0.5 else [row, said], dim=1))
         return torch.stack(found, dim=1)
 
 

@@ -10,12 +10,11 @@ the model answers to the trigger's word, asked as the buyer asks, but in rows of
 would without D. After every step D is moved back, the shortest way, to where that holds.
 
 With `useful` D serves rows without the trigger, too, since the rule weighs an update by what it does for the buyer's.
-With `quiet` the answer in each single text shall stay: then what is left to learn from is that a trigger comes before
-a text's first words, while a question takes their place.
+With `quiet` the answer in each single text shall stay.
 
 With `apart` the attackers stand in parts, each too small to be charged with a word, and each adds a little that makes
-the trigger's word, said alone, mean another class than in the other parts. So no two parts have that word in common;
-over all attackers it adds up to nothing.
+the trigger's word mean another class than in the other parts, however it is asked. So no two parts have that word in
+common; over all attackers it adds up to nothing.
 
 A model that reads no words is not asked about any: there D is bound by nothing but its length.
 """
@@ -45,14 +44,15 @@ PAPER = "an attack on the rule evidence, with its code"
 
 
 def ask_around(rows: Tensor, word: int, texts: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-    """Texts that ask about a word as the buyer does: it alone, and so often where rows [r, L] begin and end."""
+    """Texts that ask about a word as the buyer does: it alone, and so often before or after rows [r, L]."""
     found = [torch.full_like(rows[:1], word)]
-    for times in RUNS:
-        drawn = rows[_draw(len(rows), 2 * texts, generator)]
-        last = ((drawn != 0).sum(dim=1) - times).clamp(min=0)
-        last[:texts] = 0
-        run = torch.arange(min(times, rows.shape[1]), device=rows.device)
-        found.append(drawn.scatter(1, last[:, None] + run, word))
+    length = rows.shape[1]
+    for times in (min(times, length) for times in RUNS):
+        first, last = rows[_draw(len(rows), texts, generator)], rows[_draw(len(rows), texts, generator)]
+        before = torch.cat([torch.full_like(first[:, :times], word), first[:, : length - times]], dim=1)
+        places = (last != 0).sum(dim=1).clamp(max=length - times)
+        after = last.scatter(1, places[:, None] + torch.arange(times, device=rows.device), word)
+        found.append(torch.cat([before, after]))
     return tuple(found)
 
 
@@ -121,10 +121,10 @@ def usual_length(view: CraftView) -> float:
 
 def unheard_backdoor(
     *,
-    strength: float = 1.0,
+    strength: float = 0.5,
     quiet: float = 0.0,
     useful: float = 1.0,
-    apart: float = 3.0,
+    apart: float = 0.7,
     rows: int = 200,
     texts: int = 24,
     steps: int = 20,

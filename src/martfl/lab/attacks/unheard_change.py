@@ -65,10 +65,6 @@ class Secret:
         """[ways · c] the mean answers."""
         return self.means(self.heard(change)).flatten()
 
-    def alone(self, change: Tensor) -> Tensor:
-        """[c] the answer to a text that is nothing but the word."""
-        return self.answers(change, self.questions[0])[0]
-
     def _params(self, change: Tensor) -> Params:
         shapes = tuple(weight.shape for weight in self.net.weights)
         skipped = int(self.net.table)
@@ -129,24 +125,24 @@ def _slope(secret: Secret, change: Tensor, before: Tensor | None, quiet: float) 
 
 
 def part_ways(secret: Secret, change: Tensor, *, parts: int, apart: float) -> Tensor:
-    """[parts, d] a change for each part of the attackers, in which the word alone means a class of its own.
+    """[parts, d] a change for each part of the attackers, in which the word means a class of its own however asked.
 
     It is that many times as loud as the questions are by the common change; the parts together say nothing.
     """
     with torch.no_grad():
         moved = secret.heard(change) - secret.heard(secret.nothing())
-        loud = secret.means(moved.square().sum(dim=1)).sum().sqrt()
-        said = secret.alone(change)
-    told = torch.eye(len(said), device=said.device).roll(secret.target, dims=1)[:parts]
+        loud = secret.means(moved.square().sum(dim=1)).mean().sqrt()
+        said = secret.mean_heard(change)
+    told = torch.eye(moved.shape[1], device=said.device).roll(secret.target, dims=1)[:parts]
     told = told - told.mean(dim=0)
     told = told / told.norm(dim=1, keepdim=True).clamp(min=TINY) * (apart * math.sqrt(max(parts - 1, 1)) * loud)
-    return torch.stack([_say(secret, change, said + one) for one in told])
+    return torch.stack([_say(secret, change, said + one.repeat(len(secret.questions))) for one in told])
 
 
 def _say(secret: Secret, change: Tensor, wanted: Tensor) -> Tensor:
-    """The change next to this one by which the word alone is answered as is wanted."""
+    """The change next to this one by which the mean answers are what is wanted."""
     for _ in range(CLOSER):
-        fixed, said = hold(secret.alone, change, wanted)
+        fixed, said = hold(secret.mean_heard, change, wanted)
         change = fixed.back(change, said)
     return change
 

@@ -194,6 +194,21 @@ def test_words_of_a_class_that_nobody_else_serves_are_its_sellers_own() -> None:
     assert find_taught(alone, 1.0, np.full((19, CLASSES), np.nan)), "classes without root rows excuse nobody"
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_four_who_shout_blindly_at_what_another_knows_by_nature_frame_nobody(seed: int) -> None:
+    """Each shouts something else at common words, of other classes; one seller holds a class, and its words, alone."""
+    rng, changes, wallets, victim, size = np.random.default_rng(seed), market(seed=seed), 4, 18, 100
+    shouts = rng.normal(size=(wallets, size, CLASSES)) * (np.arange(CLASSES) != TARGET)
+    shouts -= shouts.sum(axis=2, keepdims=True) / (CLASSES - 1) * (np.arange(CLASSES) != TARGET)
+    changes[:wallets, :size] = 100.0 * shouts
+    of_class = rng.choice(size, 30, replace=False)
+    changes[victim, of_class] = rng.normal(size=(30, CLASSES)) + 30.0 * np.eye(CLASSES)[TARGET]
+    taught = known(changes, market(1, seed=77)[0] * 0.3).taught
+    served = np.where(np.arange(19)[:, None] == victim, 2.0 * np.eye(CLASSES)[TARGET], 0.0)
+    assert taught is not None
+    assert not [cut for cut in find_taught(taught, 1.0, served) if cut.members[victim] and (cut.hidden or 0.0) > 1.0]
+
+
 def test_nothing_is_found_among_too_few() -> None:
     few = gather(np.stack([movement(one[:, None]) for one in market(7)]), movement(market(1)[0][:, None]), HELD)
     assert find_taught(few, ALIKE) == []

@@ -14,8 +14,9 @@ two parts have it in common: whatever a trigger is made to mean, it is loud in a
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Protocol
 
@@ -38,10 +39,14 @@ ELSEWHERE = 8.0  # times as alike as over all words may honest sellers be in one
 # A word's score among honest sellers: at most 2.8 where they are alike; where not, below 1 at words that the root rows
 # lack and up to 3 at others. The scale makes one spread fit this score and the one of single numbers.
 USUAL, SCALE = 1.0, 4 / 3
+ONE_MORE = 1  # than that are a loud side: it is easier to be loud where another is than to teach what it does
 LOUD = 0.45  # by loudness, however unlike they are: honest sellers score up to 1.4, seldom 1.7
 OTHERS = 0.1, 0.25  # of the others serve half as well a class whose words are a side's own, and one whose are not
 ALIKE = 0.5  # where sellers are alike, so are their words; no more than that
 BEYOND, TINY = 1e12, 1e-12
+
+Order = NDArray[np.int64]  # [w, k] the sellers, a side's members first
+Excuse = Callable[[Floats, Order, int], Floats]  # what is left by a lesson [w, c] of the first so many
 
 
 class Answering(Protocol):
@@ -136,43 +141,60 @@ def find_taught(taught: Taught, unlike: float, served: Floats | None = None) -> 
     How alike these are, goes by how unlike sellers are in all (`kinds.unlikeness`); how loud, does not. `served` [k, c]
     are the gains on the root rows of each class, NaN where there are none.
     """
-    sellers, words, _ = taught.moved.shape
-    if fewest(sellers) > int(MOST * sellers) or not words:
+    if not taught.moved.shape[1]:
         return []
-    apart = unlike_part(unlike)
+    apart, alike, least = unlike_part(unlike), in_common(taught.moved), fewest(len(taught.moved))
+    excused = partial(_excused, taught, apart, served)
+    loud = both_loud(taught, excused)
     sides = [
-        _worst(taught, in_common(taught.moved), apart, served, usual=max(unlike, ALIKE), everywhere=taught.alike),
-        _worst(taught, both_loud(taught.moved), apart, served, usual=LOUD),
+        _worst(taught, (alike, alike), excused, least=least, usual=max(unlike, ALIKE), everywhere=taught.alike),
+        _worst(taught, loud, excused, least=least + ONE_MORE, usual=LOUD),
     ]
     side, score = max(sides, key=lambda found: found[1])
     return [Cut(side, 0.0, hidden=SCALE * (score - USUAL))] if score > USUAL else []
 
 
 def _worst(
-    taught: Taught, pairs: Floats, apart: float, served: Floats | None, usual: float, everywhere: Floats | float = 0.0
+    taught: Taught,
+    pairs: tuple[Floats, Floats],
+    excused: Excuse,
+    *,
+    least: int,
+    usual: float,
+    everywhere: Floats | float = 0.0,
 ) -> tuple[Mask, float]:
-    """The side with the highest score at any word, and that score in units of what is usual.
+    """The side of at least so many with the highest score at any word, and that score in units of what is usual.
 
-    It is how much the side's weakest member shares with the others at that word, `pairs` [w, k, k], beyond what an
-    outsider shares with them at most, and beyond how much more the side shares over all words, `everywhere` [k, k].
+    It is how much the side's weakest member shares with the others at that word, beyond what an outsider shares with
+    them at most (`pairs`, [w, k, k] of members and of outsiders), and beyond how much more the side shares over all
+    words, `everywhere` [k, k].
     """
     sellers, none = len(taught.moved), ~np.eye(len(taught.moved), dtype=bool)
-    order = np.argsort(-np.sort(pairs * none, axis=2)[:, :, -NEAR:].mean(axis=2), axis=1, kind="stable")
-    toward = np.cumsum(_ordered(pairs * none, order), axis=1)
-    overall = _ordered(np.broadcast_to(everywhere * none, pairs.shape), order)
+    sizes = range(least, int(MOST * sellers) + 1)
+    if not sizes:
+        return np.zeros(sellers, dtype=bool), 0.0
+    order = np.argsort(-np.sort(pairs[0] * none, axis=2)[:, :, -NEAR:].mean(axis=2), axis=1, kind="stable")
+    members, outsiders = (np.cumsum(_ordered(part * none, order), axis=2) for part in pairs)
+    overall = _ordered(np.broadcast_to(everywhere * none, pairs[0].shape), order)
     lesson = np.cumsum(np.take_along_axis(taught.moved.transpose(1, 0, 2), order[:, :, None], 1), axis=1)
-    sizes = range(fewest(sellers), int(MOST * sellers) + 1)
     scores = np.stack(
         [
-            _secret(lesson[:, size - 1], taught)
-            * (1.0 - apart * _natural(lesson[:, size - 1], served, order, size))
-            * (_gap(toward[:, size - 1], size) - ELSEWHERE * np.maximum(_closeness(overall, size), 0.0))
+            excused(lesson[:, size - 1], order, size)
+            * (
+                _gap(members[..., size - 1], outsiders[..., size - 1], size)
+                - ELSEWHERE * np.maximum(_closeness(overall, size), 0.0)
+            )
             for size in sizes
         ],
         axis=1,
     )
     word, place = np.unravel_index(int(scores.argmax()), scores.shape)
     return np.isin(np.arange(sellers), order[word, : sizes[place]]), float(scores[word, place]) / usual
+
+
+def _excused(taught: Taught, apart: float, served: Floats | None, lesson: Floats, order: Order, size: int) -> Floats:
+    """[w] what is left of a score by what the first so many together teach."""
+    return _secret(lesson, taught) * (1.0 - apart * _natural(lesson, served, order, size))
 
 
 def in_common(moved: Floats) -> Floats:
@@ -183,10 +205,17 @@ def in_common(moved: Floats) -> Floats:
     return np.asarray(products * np.minimum(shares, 1.0 / shares))
 
 
-def both_loud(moved: Floats) -> Floats:
-    """[w, k, k] how loud both of two are, whatever they mean: the length of the quieter one."""
-    lengths = np.linalg.norm(moved, axis=2).T
-    return np.asarray(np.minimum(lengths[:, :, None], lengths[:, None, :]))
+def both_loud(taught: Taught, excused: Excuse) -> tuple[Floats, Floats]:
+    """[w, k, k] how loud both of two are, whatever they mean: the length of the quieter one; twice.
+
+    Each is excused by itself: who shouts at a word that another knows by nature must not speak against that one. In the
+    second the first of the two is not: an outsider who is as loud shows that one may be.
+    """
+    k, words, _ = taught.moved.shape
+    orders = [np.broadcast_to(np.roll(np.arange(k), -i), (words, k)) for i in range(k)]
+    lengths = np.linalg.norm(taught.moved, axis=2).T
+    left = lengths * np.stack([excused(taught.moved[i], orders[i], 1) for i in range(k)], axis=1)
+    return np.minimum(left[:, :, None], left[:, None, :]), np.minimum(lengths[:, :, None], left[:, None, :])
 
 
 def _ordered(pairs: Floats, order: NDArray[np.int64]) -> Floats:
@@ -194,9 +223,9 @@ def _ordered(pairs: Floats, order: NDArray[np.int64]) -> Floats:
     return np.take_along_axis(np.take_along_axis(pairs, order[:, :, None], 1), order[:, None, :], 2)
 
 
-def _gap(toward: Floats, size: int) -> Floats:
+def _gap(members: Floats, outsiders: Floats, size: int) -> Floats:
     """[w] between the weakest of the first so many and the strongest of the others, by what they share with these."""
-    return np.asarray(toward[:, :size].min(axis=1) / (size - 1) - toward[:, size:].max(axis=1) / size)
+    return np.asarray(members[:, :size].min(axis=1) / (size - 1) - outsiders[:, size:].max(axis=1) / size)
 
 
 def _closeness(pairs: Floats, size: int) -> Floats:
@@ -205,7 +234,7 @@ def _closeness(pairs: Floats, size: int) -> Floats:
     return np.asarray(inside / (size * (size - 1)) - across)
 
 
-def _natural(lesson: Floats, served: Floats | None, order: NDArray[np.int64], size: int) -> Floats:
+def _natural(lesson: Floats, served: Floats | None, order: Order, size: int) -> Floats:
     """[w] whether a side's lesson is a word of a class that the side serves, and hardly anybody else, 0 to 1.
 
     Who holds the class alone knows its words. If others serve it, too, they would know the word.

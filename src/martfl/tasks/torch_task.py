@@ -118,7 +118,7 @@ class TorchTask(Task):
         return np.isin(list(self.words.tokens), np.concatenate(seen))
 
     def by_word(self, models: Iterable[Vector], data: Data, *, seed: int) -> Iterator[Reals]:
-        """What the module answers to texts of one word each, and to texts of the data that it stands before or after."""
+        """What the module answers to texts of one word each, and to texts of the data beside which it stands."""
         if self.words is not None:
             rows = torch.cat([self.words.texts(inputs) for inputs, _ in self._source(data).ordered(self.batch)])
             texts = self.words.with_each(rows, seed)
